@@ -1,0 +1,41 @@
+//! The nouns that flow through the mill.
+//!
+//! Plain data, identifiers as types, and the contracts spoken on the wire.
+//! Nothing here does I/O, reads a clock or draws a random number. A type lives
+//! here once a second crate needs it, not before.
+
+pub mod id;
+
+pub mod hash;
+
+pub mod place;
+
+pub mod atom;
+
+pub mod unit;
+
+pub mod policy;
+
+pub mod chunk;
+
+pub mod step;
+
+pub mod status;
+
+pub mod gate;
+
+pub mod contract;
+
+pub use atom::{Atom, AtomKind, Gap, PageSize, Parsed, Table, Warning};
+pub use chunk::Chunk;
+pub use gate::{Gate, gate};
+pub use hash::ContentHash;
+pub use id::{
+    ApiKeyId, DocumentId, GenerationId, JobId, KbId, RunId, SourceId, TenantId, UploadId, UserId,
+    VersionId,
+};
+pub use place::{ChunkId, PageBox, SourceUri, Span, UnitKey, UnitName};
+pub use policy::{ChunkPolicy, ModelName, Strategy, TokenCounter};
+pub use status::{JobStatus, RunStatus};
+pub use step::{FollowUps, Step, StepKind};
+pub use unit::{Section, Unit};
