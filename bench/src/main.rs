@@ -1,0 +1,30 @@
+//! `bench [TOPIC…]` runs the named topics, or all of them.
+//!
+//! Each topic prints a table and appends one JSON line per figure to
+//! `bench/out/figures.jsonl`. A figure stands beside a peer or a limit taken in
+//! the same run on the same input; see `report`.
+
+mod report;
+
+use report::Report;
+
+type Topic = (&'static str, fn(&mut Report) -> anyhow::Result<()>);
+
+const TOPICS: &[Topic] = &[];
+
+fn main() -> anyhow::Result<()> {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let known = |name: &String| TOPICS.iter().any(|(topic, _)| topic == name);
+    if let Some(unknown) = wanted.iter().find(|name| !known(name)) {
+        let names: Vec<_> = TOPICS.iter().map(|(name, _)| *name).collect();
+        anyhow::bail!("no topic `{unknown}`; there are: {}", names.join(", "));
+    }
+    for (name, run) in TOPICS {
+        if wanted.is_empty() || wanted.iter().any(|w| w == name) {
+            let mut report = Report::new(name)?;
+            run(&mut report)?;
+            report.print();
+        }
+    }
+    Ok(())
+}
