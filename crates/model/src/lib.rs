@@ -10,6 +10,8 @@ pub mod hash;
 
 pub mod place;
 
+pub mod order;
+
 pub mod atom;
 
 pub mod unit;
@@ -34,6 +36,7 @@ pub use id::{
     ApiKeyId, DocumentId, GenerationId, JobId, KbId, RunId, SourceId, TenantId, UploadId, UserId,
     VersionId,
 };
+pub use order::SourceOrder;
 pub use place::{ChunkId, PageBox, SourceUri, Span, UnitKey, UnitName};
 pub use policy::{ChunkPolicy, ModelName, Strategy, TokenCounter};
 pub use status::{JobStatus, RunStatus};
