@@ -37,6 +37,13 @@ impl fmt::Display for ModelName {
 /// Counts tokens the way one embedding model does, special tokens left out.
 pub trait TokenCounter: Send + Sync {
     fn count(&self, text: &str) -> usize;
+
+    /// Whether counts of pieces that white space separates add up to the count of the
+    /// whole, as they do for WordPiece and not for byte-pair models. Where they do, a
+    /// text is counted once; elsewhere what is put together is counted again.
+    fn adds_up(&self) -> bool {
+        false
+    }
 }
 
 /// The name of a way to cut text into chunks.

@@ -26,6 +26,9 @@ pub struct Unit {
     pub span: Span,
     pub text: String,
     pub atoms: Vec<Atom>,
-    /// Headings in force where the unit begins, outermost first.
+    /// Headings in force where the unit begins, outermost first; its own first heading not among them.
     pub heading_path: Vec<String>,
+    /// The level of each of them, so that a heading within the unit knows which it ends.
+    #[serde(default)]
+    pub heading_levels: Vec<u8>,
 }
