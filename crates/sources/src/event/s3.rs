@@ -1,5 +1,7 @@
 //! S3's own notification, and MinIO's, which is the same with more around it.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Utc};
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
@@ -83,6 +85,6 @@ fn form_decoded(key: &str) -> Result<String, Error> {
     let spaced = key.replace('+', " ");
     let decoded = percent_decode_str(&spaced).decode_utf8();
     decoded
-        .map(|key| key.into_owned())
+        .map(Cow::into_owned)
         .map_err(|_| Error::BadKey(key.to_owned()))
 }

@@ -100,7 +100,7 @@ fn rules(root: &Path) -> WalkBuilder {
         .require_git(false)
         .add_custom_ignore_filename(IGNORE_FILE)
         .follow_links(false)
-        .sort_by_file_name(|a, b| a.cmp(b));
+        .sort_by_file_name(Ord::cmp);
     builder
 }
 
