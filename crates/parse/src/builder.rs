@@ -1,0 +1,303 @@
+//! Builds the normalised text and its atoms together.
+//!
+//! In: pieces in reading order. Out: a text and atoms whose spans cut it, in
+//! bytes and in characters; between two atoms stands a blank line. The budgets
+//! for text and atoms are checked before anything is appended.
+
+use model::atom::SourceRange;
+use model::{Atom, AtomKind, PageBox, PageSize, Parsed, Span, Table, Warning};
+
+use crate::normal::normal;
+use crate::{Budget, Error, Format, Limits, language, render};
+
+/// What a parser found, before it has a place in the text.
+#[derive(Debug, Clone)]
+pub struct Piece {
+    pub kind: AtomKind,
+    pub text: String,
+    pub boxes: Vec<PageBox>,
+    pub source: Option<SourceRange>,
+    pub anchor: Option<String>,
+}
+
+impl Piece {
+    pub fn new(kind: AtomKind, text: impl Into<String>) -> Self {
+        Self {
+            kind,
+            text: text.into(),
+            boxes: Vec::new(),
+            source: None,
+            anchor: None,
+        }
+    }
+
+    /// The text of a table is its Markdown form.
+    pub fn table(table: Table) -> Self {
+        let text = render::table(&table);
+        Self::new(AtomKind::Table(table), text)
+    }
+
+    #[must_use]
+    pub fn from_source(mut self, start: u64, end: u64) -> Self {
+        self.source = Some(SourceRange { start, end });
+        self
+    }
+
+    #[must_use]
+    pub fn with_boxes(mut self, boxes: Vec<PageBox>) -> Self {
+        self.boxes = boxes;
+        self
+    }
+
+    #[must_use]
+    pub fn with_anchor(mut self, anchor: Option<String>) -> Self {
+        self.anchor = anchor;
+        self
+    }
+}
+
+/// Where the next atom begins, in the text of the whole version.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Position {
+    pub bytes: u64,
+    pub chars: u64,
+}
+
+#[derive(Debug)]
+pub struct TextBuilder {
+    limits: Limits,
+    /// Where `text` begins in the version: not at 0 once a stream has handed on its first slice.
+    base: Position,
+    end: Position,
+    pub(crate) text: String,
+    pub(crate) atoms: Vec<Atom>,
+    pub(crate) parsed: Parsed,
+}
+
+impl TextBuilder {
+    pub fn new(limits: &Limits) -> Self {
+        Self::at(limits, Position::default())
+    }
+
+    /// Goes on where an earlier builder stopped.
+    pub fn at(limits: &Limits, base: Position) -> Self {
+        Self {
+            limits: *limits,
+            base,
+            end: base,
+            text: String::new(),
+            atoms: Vec::new(),
+            parsed: Parsed::default(),
+        }
+    }
+
+    /// Appends a piece; one that has no visible text leaves no trace.
+    pub fn push(&mut self, piece: Piece) -> Result<(), Error> {
+        let text = normal(&piece.text);
+        let text = match piece.kind {
+            AtomKind::Code { .. } => text.trim_end().trim_start_matches('\n'),
+            _ => text.trim(),
+        };
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        self.check(text)?;
+        let span = self.append(text);
+        self.atoms.push(Atom {
+            kind: normal_cells(piece.kind),
+            span,
+            boxes: piece.boxes,
+            source: piece.source,
+            anchor: piece.anchor,
+        });
+        Ok(())
+    }
+
+    fn check(&self, text: &str) -> Result<(), Error> {
+        let over = |budget, limit| Err(Error::OverBudget { budget, limit });
+        if (self.text.len() + text.len() + 2) as u64 > self.limits.text_bytes {
+            return over(Budget::TextBytes, self.limits.text_bytes);
+        }
+        if self.atoms.len() as u64 >= self.limits.atoms {
+            return over(Budget::Atoms, self.limits.atoms);
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, text: &str) -> Span {
+        if self.end.bytes > 0 {
+            self.write("\n\n");
+        }
+        let start = self.end;
+        self.write(text);
+        Span {
+            byte_start: start.bytes,
+            byte_end: self.end.bytes,
+            char_start: start.chars,
+            char_end: self.end.chars,
+        }
+    }
+
+    fn write(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.end.bytes += text.len() as u64;
+        self.end.chars += text.chars().count() as u64;
+    }
+
+    /// How much text there is in the version so far.
+    pub fn position(&self) -> Position {
+        self.end
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.atoms.is_empty()
+    }
+
+    /// The text of the last atom appended by this builder.
+    pub fn last_text(&self) -> Option<&str> {
+        let span = self.atoms.last()?.span;
+        let from = |at: u64| (at - self.base.bytes) as usize;
+        Some(&self.text[from(span.byte_start)..from(span.byte_end)])
+    }
+
+    pub fn warn(&mut self, message: impl Into<String>) {
+        self.parsed.warnings.push(Warning {
+            message: message.into(),
+        });
+    }
+
+    pub fn gap(&mut self, pages: Option<(u32, u32)>, reason: impl Into<String>) {
+        self.parsed.gaps.push(model::Gap {
+            pages,
+            reason: reason.into(),
+        });
+    }
+
+    pub fn page(&mut self, size: PageSize) {
+        self.parsed.pages.push(size);
+    }
+
+    pub fn title(&mut self, title: &str) {
+        let title = crate::normal::collapsed(&normal(title));
+        if !title.is_empty() {
+            self.parsed.title = Some(title);
+        }
+    }
+
+    pub fn property(&mut self, name: &str, value: &str) {
+        let value = crate::normal::collapsed(&normal(value));
+        if !value.is_empty() {
+            self.parsed.properties.insert(name.to_owned(), value);
+        }
+    }
+
+    /// What the document claims to be written in; believed only when its text is too short to tell.
+    pub fn claimed_language(&mut self, tag: &str) {
+        self.parsed.language = language::of_tag(tag);
+    }
+
+    /// Hands out what has been built and goes on after it, holding nothing.
+    pub(crate) fn take(&mut self) -> (String, Vec<Atom>) {
+        self.base = self.end;
+        (
+            std::mem::take(&mut self.text),
+            std::mem::take(&mut self.atoms),
+        )
+    }
+
+    pub fn finish(self, format: Format) -> Parsed {
+        let mut parsed = self.parsed;
+        parsed.media_type = format.media_type().to_owned();
+        parsed.language = language::of_text(&self.text, &self.atoms).or(parsed.language);
+        parsed.text = self.text;
+        parsed.atoms = self.atoms;
+        if parsed.title.is_none() {
+            parsed.title = first_heading(&parsed);
+        }
+        if parsed.atoms.is_empty() && parsed.gaps.is_empty() {
+            parsed.warnings.push(Warning {
+                message: "the document holds no text".to_owned(),
+            });
+        }
+        parsed
+    }
+}
+
+/// The title of a document that names none: its first outermost heading.
+fn first_heading(parsed: &Parsed) -> Option<String> {
+    let headings = || {
+        parsed.atoms.iter().filter_map(|atom| match atom.kind {
+            AtomKind::Heading { level } => Some((level, atom)),
+            _ => None,
+        })
+    };
+    let outermost = headings().map(|(level, _)| level).min()?;
+    let (_, atom) = headings().find(|(level, _)| *level == outermost)?;
+    Some(crate::normal::collapsed(&parsed.text[atom.span.bytes()]))
+}
+
+/// Cells are text too: they take the same form as what stands in the text.
+fn normal_cells(kind: AtomKind) -> AtomKind {
+    let AtomKind::Table(mut table) = kind else {
+        return kind;
+    };
+    for cell in table.rows.iter_mut().flatten() {
+        *cell = normal(cell).trim().to_owned();
+    }
+    AtomKind::Table(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn built(texts: &[&str]) -> Parsed {
+        let mut builder = TextBuilder::new(&Limits::default());
+        for text in texts {
+            builder
+                .push(Piece::new(AtomKind::Paragraph, *text))
+                .unwrap();
+        }
+        builder.finish(Format::Text)
+    }
+
+    #[test]
+    fn spans_cut_the_text_in_bytes_and_in_characters() {
+        let parsed = built(&["Gru\u{308}\u{df}e", "  ", "\u{4f60}\u{597d} \r\n there "]);
+        let by_bytes: Vec<&str> = parsed
+            .atoms
+            .iter()
+            .map(|a| &parsed.text[a.span.bytes()])
+            .collect();
+        let chars: Vec<char> = parsed.text.chars().collect();
+        let by_chars: Vec<String> = parsed
+            .atoms
+            .iter()
+            .map(|a| {
+                chars[a.span.char_start as usize..a.span.char_end as usize]
+                    .iter()
+                    .collect()
+            })
+            .collect();
+        assert_eq!(by_bytes, ["Gr\u{fc}\u{df}e", "\u{4f60}\u{597d} \n there"]);
+        assert_eq!(by_bytes, by_chars);
+    }
+
+    #[test]
+    fn text_beyond_the_budget_is_refused_before_it_is_kept() {
+        let limits = Limits {
+            text_bytes: 10,
+            ..Limits::default()
+        };
+        let mut builder = TextBuilder::new(&limits);
+        let refused = builder.push(Piece::new(AtomKind::Paragraph, "x".repeat(11)));
+        assert_eq!(
+            refused,
+            Err(Error::OverBudget {
+                budget: Budget::TextBytes,
+                limit: 10
+            })
+        );
+        assert!(builder.is_empty());
+    }
+}

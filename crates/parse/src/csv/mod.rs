@@ -1,0 +1,106 @@
+//! CSV: tables of a few rows each, every one under the file's header.
+
+mod record;
+
+use model::{Parsed, Table};
+
+use crate::builder::{Piece, TextBuilder};
+use crate::stream::{self, Blocks, Line, Memory};
+use crate::{Error, Format, Input};
+use record::Reader;
+
+pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
+    stream::whole(Format::Csv, input.bytes, input.limits)
+}
+
+/// A table atom is closed at this many rows or bytes.
+const ROWS: usize = 50;
+const BYTES: usize = 8 << 10;
+
+/// Collects records into tables.
+pub(crate) struct Records {
+    reader: Option<Reader>,
+    header: Option<Vec<String>>,
+    /// Whether a table under the header has been handed on.
+    header_used: bool,
+    rows: Vec<Vec<String>>,
+    bytes: usize,
+    source: Option<(u64, u64)>,
+}
+
+impl Records {
+    pub(crate) fn new(memory: &Memory) -> Self {
+        Self {
+            reader: memory.separator.map(Reader::new),
+            header: memory.header.clone(),
+            header_used: memory.header.is_some(),
+            rows: Vec::new(),
+            bytes: 0,
+            source: None,
+        }
+    }
+
+    fn record(&mut self, record: Vec<String>, out: &mut TextBuilder) -> Result<(), Error> {
+        if record.iter().all(|cell| cell.trim().is_empty()) {
+            return Ok(());
+        }
+        if self.header.is_none() {
+            self.header = Some(record);
+            return Ok(());
+        }
+        self.bytes += record.iter().map(String::len).sum::<usize>();
+        self.rows.push(record);
+        if self.rows.len() >= ROWS || self.bytes >= BYTES {
+            self.flush(out)?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, out: &mut TextBuilder) -> Result<(), Error> {
+        let Some((start, end)) = self.source.take() else {
+            return Ok(());
+        };
+        let header = self.header.clone().unwrap_or_default();
+        let mut rows = vec![header];
+        rows.append(&mut self.rows);
+        self.bytes = 0;
+        self.header_used = true;
+        let table = Table {
+            header_rows: 1,
+            rows,
+        };
+        out.push(Piece::table(table).from_source(start, end))
+    }
+}
+
+impl Blocks for Records {
+    fn line(&mut self, line: Line<'_>, out: &mut TextBuilder) -> Result<(), Error> {
+        let separator = || record::separator(line.text);
+        let reader = self.reader.get_or_insert_with(|| Reader::new(separator()));
+        let start = self.source.map_or(line.start, |(start, _)| start);
+        self.source = Some((start, line.end));
+        match reader.line(line.text, line.cut) {
+            Some(record) => self.record(record, out),
+            None => Ok(()),
+        }
+    }
+
+    fn end(&mut self, out: &mut TextBuilder) -> Result<(), Error> {
+        if let Some(record) = self.reader.as_mut().and_then(Reader::end) {
+            self.record(record, out)?;
+        }
+        self.flush(out)
+    }
+
+    fn held_from(&self) -> Option<u64> {
+        self.source.map(|(start, _)| start)
+    }
+
+    /// Until a table has been handed on, a resumed stream reads the header again.
+    fn memory(&self) -> Memory {
+        Memory {
+            header: self.header.clone().filter(|_| self.header_used),
+            separator: self.reader.as_ref().map(Reader::separator),
+        }
+    }
+}

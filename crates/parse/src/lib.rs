@@ -1,0 +1,89 @@
+//! Bytes to atoms.
+//!
+//! In: the bytes of a file, hints about it and budgets. Out: its normalised text
+//! and its atoms in reading order, or an error that says what the matter is. The
+//! same bytes give the same atoms. Nothing a document names is opened, fetched or
+//! run. A library underneath may still panic, hang or eat memory on a hostile
+//! file: callers who do not trust the file run this in a sandboxed child.
+//!
+//! Each format is a folder of one shape: a `parse` from [`Input`] to `Parsed`.
+
+mod archive;
+mod builder;
+mod encoding;
+mod error;
+mod format;
+mod hints;
+mod language;
+mod limits;
+mod normal;
+mod render;
+mod sniff;
+mod stream;
+
+mod csv;
+mod json;
+mod json_lines;
+mod md;
+mod text;
+
+use std::ops::Range;
+
+use model::Parsed;
+
+pub use builder::{Piece, Position, TextBuilder};
+pub use error::{Budget, Error};
+pub use format::Format;
+pub use hints::Hints;
+pub use limits::Limits;
+pub use normal::{collapsed, normal};
+pub use render::{to_markdown, to_text};
+pub use stream::{Checkpoint, Memory, Slice, Stream};
+
+/// What a format is given to read.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    pub bytes: &'a [u8],
+    pub hints: &'a Hints,
+    pub limits: &'a Limits,
+    pub options: &'a Options,
+}
+
+/// Which part of a document is wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Options {
+    /// Of a format with pages (PDF) these only, counted from 0; page numbers in
+    /// the answer are those of the whole document. A format without pages ignores it.
+    pub pages: Option<Range<u32>>,
+}
+
+/// Reads a whole document.
+pub fn parse(bytes: &[u8], hints: &Hints, limits: &Limits) -> Result<Parsed, Error> {
+    parse_part(bytes, hints, limits, &Options::default())
+}
+
+/// Reads the part of a document that `options` names.
+pub fn parse_part(
+    bytes: &[u8],
+    hints: &Hints,
+    limits: &Limits,
+    options: &Options,
+) -> Result<Parsed, Error> {
+    let format = Format::detect(bytes, hints)?;
+    let input = Input {
+        bytes,
+        hints,
+        limits,
+        options,
+    };
+    match format {
+        Format::Markdown => md::parse(&input),
+        Format::Text => text::parse(&input),
+        Format::Csv => csv::parse(&input),
+        Format::Json => json::parse(&input),
+        Format::JsonLines => json_lines::parse(&input),
+        _ => Err(Error::Unsupported {
+            what: format!("{format} in this build"),
+        }),
+    }
+}

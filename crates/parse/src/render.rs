@@ -1,0 +1,160 @@
+//! A parsed document as a person would write it: Markdown, or plain text.
+//!
+//! Furniture is left out of both.
+
+use model::{Atom, AtomKind, Parsed, Table};
+
+/// Headings with `#`, lists, tables, fences, quotes and footnotes as Markdown has them.
+pub fn to_markdown(parsed: &Parsed) -> String {
+    let mut out = String::with_capacity(parsed.text.len() + parsed.text.len() / 16);
+    let mut before: Option<&AtomKind> = None;
+    for atom in parsed.atoms.iter().filter(|atom| atom.kind.is_indexed()) {
+        if let Some(before) = before {
+            out.push_str(gap_between(before, &atom.kind));
+        }
+        write_markdown(&mut out, atom, &parsed.text[atom.span.bytes()]);
+        before = Some(&atom.kind);
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    out
+}
+
+/// The words only, pieces parted by blank lines.
+pub fn to_text(parsed: &Parsed) -> String {
+    let mut out = String::with_capacity(parsed.text.len());
+    for atom in parsed.atoms.iter().filter(|atom| atom.kind.is_indexed()) {
+        if let AtomKind::ListItem {
+            marker: Some(marker),
+            ..
+        } = &atom.kind
+        {
+            out.push_str(marker);
+            out.push(' ');
+        }
+        out.push_str(&parsed.text[atom.span.bytes()]);
+        out.push_str("\n\n");
+    }
+    out.truncate(out.trim_end().len());
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    out
+}
+
+fn gap_between(before: &AtomKind, next: &AtomKind) -> &'static str {
+    match (before, next) {
+        (AtomKind::ListItem { .. }, AtomKind::ListItem { .. }) => "\n",
+        (AtomKind::Quote, AtomKind::Quote) => "\n>\n",
+        _ => "\n\n",
+    }
+}
+
+fn write_markdown(out: &mut String, atom: &Atom, text: &str) {
+    match &atom.kind {
+        AtomKind::Heading { level } => {
+            let level = usize::from((*level).clamp(1, 6));
+            out.push_str(&"#".repeat(level));
+            out.push(' ');
+            out.push_str(&text.replace('\n', " "));
+        }
+        AtomKind::ListItem { depth, marker } => write_item(out, *depth, marker.as_deref(), text),
+        AtomKind::Code { language } => write_code(out, language.as_deref(), text),
+        AtomKind::Quote => write_lines(out, "> ", "> ", text),
+        AtomKind::Footnote { marker } => {
+            write_lines(out, &format!("[^{marker}]: "), "    ", text);
+        }
+        AtomKind::Formula => {
+            out.push_str("$$\n");
+            out.push_str(text);
+            out.push_str("\n$$");
+        }
+        AtomKind::Paragraph
+        | AtomKind::Table(_)
+        | AtomKind::Figure
+        | AtomKind::Caption
+        | AtomKind::Furniture => out.push_str(text),
+    }
+}
+
+fn write_item(out: &mut String, depth: u8, marker: Option<&str>, text: &str) {
+    let indent = "  ".repeat(usize::from(depth));
+    let marker = marker.unwrap_or("-");
+    let first = format!("{indent}{marker} ");
+    let rest = " ".repeat(first.chars().count());
+    write_lines(out, &first, &rest, text);
+}
+
+fn write_code(out: &mut String, language: Option<&str>, text: &str) {
+    let fence = "`".repeat(longest_run(text, '`').max(2) + 1);
+    out.push_str(&fence);
+    out.push_str(language.unwrap_or_default());
+    out.push('\n');
+    out.push_str(text);
+    out.push('\n');
+    out.push_str(&fence);
+}
+
+fn longest_run(text: &str, of: char) -> usize {
+    text.split(|c| c != of).map(str::len).max().unwrap_or(0)
+}
+
+fn write_lines(out: &mut String, first: &str, rest: &str, text: &str) {
+    for (n, line) in text.lines().enumerate() {
+        if n > 0 {
+            out.push('\n');
+        }
+        let prefix = if n == 0 { first } else { rest };
+        if line.is_empty() {
+            out.push_str(prefix.trim_end());
+        } else {
+            out.push_str(prefix);
+            out.push_str(line);
+        }
+    }
+}
+
+/// Rows are filled up to the widest one, but not so far that a single wide row
+/// in a long table multiplies its size.
+const FILLED_COLUMNS: usize = 64;
+
+/// The Markdown form of a table; one row of a larger header stands above the rule.
+pub fn table(table: &Table) -> String {
+    let columns = table.rows.iter().map(Vec::len).max().unwrap_or(0);
+    let mut out = String::new();
+    let mut rows = table.rows.iter();
+    if table.header_rows == 0 {
+        write_row(&mut out, &[], columns);
+    } else if let Some(header) = rows.next() {
+        write_row(&mut out, header, columns);
+    }
+    out.push_str("\n|");
+    out.push_str(&" --- |".repeat(columns));
+    for row in rows {
+        out.push('\n');
+        write_row(&mut out, row, columns.min(row.len().max(FILLED_COLUMNS)));
+    }
+    out
+}
+
+fn write_row(out: &mut String, cells: &[String], columns: usize) {
+    out.push('|');
+    for column in 0..columns {
+        out.push(' ');
+        if let Some(cell) = cells.get(column) {
+            write_cell(out, cell);
+        }
+        out.push_str(" |");
+    }
+}
+
+fn write_cell(out: &mut String, cell: &str) {
+    for c in cell.trim().chars() {
+        match c {
+            '\n' => out.push(' '),
+            '|' => out.push_str("\\|"),
+            c => out.push(c),
+        }
+    }
+}

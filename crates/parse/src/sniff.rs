@@ -1,0 +1,262 @@
+//! Tells formats apart by what is in the file.
+
+use crate::encoding::{self, Decoded};
+use crate::{Error, Format, Hints, archive};
+
+/// PDF readers accept junk before the header; so do we, within the first kilobyte or so.
+const PDF_HEADER_WITHIN: usize = 1100;
+
+pub(crate) fn whole(bytes: &[u8], hints: &Hints) -> Result<Format, Error> {
+    match head(bytes, hints)? {
+        Some(format) => Ok(format),
+        None => archive::format_of(bytes, hints),
+    }
+}
+
+pub(crate) fn head(bytes: &[u8], hints: &Hints) -> Result<Option<Format>, Error> {
+    if bytes.is_empty() {
+        return of_nothing(hints).map(Some);
+    }
+    let bytes = &bytes[..bytes.len().min(Format::HEAD_BYTES)];
+    if let Some(format) = by_magic(bytes) {
+        return Ok(Some(format));
+    }
+    if bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06") {
+        return Ok(None);
+    }
+    if let Some(what) = known_binary(bytes) {
+        return Err(unsupported(what));
+    }
+    match encoding::decode_sample(bytes) {
+        Some(sample) => Ok(Some(of_text(&sample, hints))),
+        None => Err(unsupported("a binary file of unknown kind")),
+    }
+}
+
+fn unsupported(what: impl Into<String>) -> Error {
+    Error::Unsupported { what: what.into() }
+}
+
+/// An empty text is a text; an empty archive or PDF is broken.
+fn of_nothing(hints: &Hints) -> Result<Format, Error> {
+    match hints.suggested() {
+        Some(format @ (Format::Html | Format::Markdown | Format::Text | Format::Csv)) => Ok(format),
+        Some(format) => Err(Error::Empty { format }),
+        None => Ok(Format::Text),
+    }
+}
+
+fn by_magic(bytes: &[u8]) -> Option<Format> {
+    let start = &bytes[..bytes.len().min(PDF_HEADER_WITHIN)];
+    if start.starts_with(b"{\\rtf") {
+        return Some(Format::Rtf);
+    }
+    start
+        .windows(5)
+        .any(|window| window == b"%PDF-")
+        .then_some(Format::Pdf)
+}
+
+fn known_binary(bytes: &[u8]) -> Option<&'static str> {
+    const MAGIC: &[(&[u8], &str)] = &[
+        (b"\x7fELF", "an ELF program"),
+        (b"MZ\x90", "a Windows program"),
+        (b"\x89PNG\r\n", "a PNG picture"),
+        (b"\xff\xd8\xff", "a JPEG picture"),
+        (b"GIF8", "a GIF picture"),
+        (b"BM", "a BMP picture"),
+        (b"II*\0", "a TIFF picture"),
+        (b"MM\0*", "a TIFF picture"),
+        (b"\x1f\x8b", "a gzip archive"),
+        (b"BZh", "a bzip2 archive"),
+        (b"\xfd7zXZ\0", "an xz archive"),
+        (b"\x28\xb5\x2f\xfd", "a zstd archive"),
+        (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
+        (b"Rar!\x1a\x07", "a RAR archive"),
+        (
+            b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+            "an old Office file (DOC, XLS, PPT) or an encrypted Office file",
+        ),
+        (b"OggS", "an Ogg recording"),
+        (b"ID3", "an MP3 recording"),
+        (b"fLaC", "a FLAC recording"),
+        (b"SQLite format 3\0", "a SQLite database"),
+        (b"\0asm", "a WebAssembly module"),
+        (b"wOFF", "a font"),
+        (b"wOF2", "a font"),
+        (b"%!PS", "a PostScript file"),
+    ];
+    if bytes.starts_with(b"RIFF") {
+        return Some("a RIFF file (WebP, WAV, AVI)");
+    }
+    if bytes.get(4..8) == Some(b"ftyp") {
+        return Some("an MP4 or HEIF file");
+    }
+    let found = MAGIC.iter().find(|(magic, _)| bytes.starts_with(magic));
+    // `BM` alone also begins words; a picture has a NUL soon after.
+    let (magic, what) = found?;
+    (magic.len() > 2 || bytes.iter().take(32).any(|b| *b == 0)).then_some(*what)
+}
+
+fn of_text(sample: &Decoded, hints: &Hints) -> Format {
+    let text = sample
+        .text
+        .trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
+    if looks_like_html(text) {
+        return Format::Html;
+    }
+    let suggested = hints.suggested();
+    if looks_like_mail(text) && !matches!(suggested, Some(Format::Markdown | Format::Csv)) {
+        return Format::Eml;
+    }
+    if let Some(json) = looks_like_json(text, suggested) {
+        return json;
+    }
+    match suggested {
+        Some(format @ (Format::Markdown | Format::Csv | Format::Text | Format::Html)) => format,
+        // What claims to be something else but is text is read as the text it is.
+        _ if looks_like_csv(text) => Format::Csv,
+        _ if looks_like_markdown(text) => Format::Markdown,
+        _ => Format::Text,
+    }
+}
+
+fn looks_like_html(text: &str) -> bool {
+    let mut rest = text;
+    // Declarations, comments and processing instructions may stand before the root.
+    for _ in 0..16 {
+        rest = rest.trim_start();
+        let end = if rest.starts_with("<!--") {
+            "-->"
+        } else if rest.starts_with("<?") {
+            "?>"
+        } else {
+            break;
+        };
+        match rest.find(end) {
+            Some(at) => rest = &rest[at + end.len()..],
+            None => return false,
+        }
+    }
+    let start: String = rest
+        .chars()
+        .take(200)
+        .collect::<String>()
+        .to_ascii_lowercase();
+    let tag = |name: &str| {
+        start
+            .strip_prefix('<')
+            .and_then(|s| s.strip_prefix(name))
+            .is_some_and(|s| s.starts_with(['>', ' ', '\n', '\t', '\r', '/']))
+    };
+    start.starts_with("<!doctype html")
+        || (start.starts_with("<!doctype") && rest.contains("<html"))
+        || ["html", "head", "body", "meta", "title"]
+            .into_iter()
+            .any(tag)
+}
+
+/// A mail begins with header fields, some of which only mails have.
+fn looks_like_mail(text: &str) -> bool {
+    let mut telling = 0;
+    for line in text.lines().take(60) {
+        if line.is_empty() {
+            break;
+        }
+        if line.starts_with([' ', '\t']) {
+            continue;
+        }
+        let Some((name, _)) = line.split_once(':') else {
+            // mbox separators and the like may open a mail, prose may not.
+            if line.starts_with("From ") {
+                continue;
+            }
+            return false;
+        };
+        if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
+            return false;
+        }
+        const TELLING: &[&str] = &[
+            "from",
+            "to",
+            "date",
+            "subject",
+            "message-id",
+            "received",
+            "mime-version",
+            "return-path",
+            "delivered-to",
+            "content-type",
+        ];
+        telling += usize::from(TELLING.contains(&name.to_ascii_lowercase().as_str()));
+    }
+    telling >= 3
+}
+
+fn looks_like_json(text: &str, suggested: Option<Format>) -> Option<Format> {
+    if !text.starts_with(['{', '[']) {
+        return match suggested {
+            Some(format @ (Format::Json | Format::JsonLines)) if is_json_scalar(text) => {
+                Some(format)
+            }
+            _ => None,
+        };
+    }
+    let first = text.lines().next().unwrap_or_default();
+    let second = text.lines().nth(1).map(str::trim_start);
+    let whole_line = serde_json::from_str::<serde::de::IgnoredAny>(first).is_ok();
+    if whole_line && first.starts_with('{') && second.is_some_and(|s| s.starts_with('{')) {
+        return Some(Format::JsonLines);
+    }
+    if suggested == Some(Format::JsonLines) && whole_line {
+        return Some(Format::JsonLines);
+    }
+    if suggested == Some(Format::Json) || whole_line || opens_like_json(text) {
+        return Some(Format::Json);
+    }
+    None
+}
+
+fn is_json_scalar(text: &str) -> bool {
+    text.starts_with(['"', '-', 't', 'f', 'n']) || text.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// Reads into the file until the sample ends: an error before that means it is not JSON.
+fn opens_like_json(text: &str) -> bool {
+    match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+        Ok(_) => true,
+        Err(error) => error.is_eof() && text.len() > 2,
+    }
+}
+
+/// Only a clear table counts: the same number of separators on line after line.
+fn looks_like_csv(text: &str) -> bool {
+    let lines: Vec<&str> = text.lines().take(8).collect();
+    let Some((first, rest)) = lines.split_first() else {
+        return false;
+    };
+    [',', '\t', ';'].into_iter().any(|separator| {
+        let count = |line: &str| line.matches(separator).count();
+        let columns = count(first);
+        let dense = first
+            .split(separator)
+            .all(|cell| cell.len() < 40 && !cell.trim().is_empty());
+        columns >= 2 && rest.len() >= 2 && dense && rest.iter().all(|line| count(line) == columns)
+    })
+}
+
+fn looks_like_markdown(text: &str) -> bool {
+    let (mut signs, mut lines) = (0, 0);
+    for line in text.lines().take(400) {
+        lines += 1;
+        let strong = line.starts_with("```")
+            || line.starts_with("# ")
+            || line.starts_with("## ")
+            || line.starts_with("### ")
+            || line.starts_with("- [")
+            || line.contains("](http");
+        signs +=
+            usize::from(strong) * 2 + usize::from(line.starts_with("- ") || line.contains("**"));
+    }
+    signs >= 4 && signs * 25 >= lines
+}

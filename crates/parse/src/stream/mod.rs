@@ -1,0 +1,223 @@
+//! Reads text formats from a stream, in slices, with flat memory.
+//!
+//! In: the bytes of a file in order, in pushes of any size. Out: slices of the
+//! normalised text with their atoms; laid end to end they are what [`crate::parse`]
+//! gives for the whole file. Each slice says where to resume: a stream made from
+//! that checkpoint and fed from its source byte emits what is missing, nothing twice.
+
+mod lines;
+
+pub(crate) use lines::Line;
+
+use lines::Lines;
+use model::{Atom, Parsed, Warning};
+use serde::{Deserialize, Serialize};
+
+use crate::builder::{Position, TextBuilder};
+use crate::{Error, Format, Limits, csv, encoding, json_lines, md, text};
+
+/// A slice is handed out once it holds this much text.
+const SLICE_BYTES: u64 = 256 << 10;
+
+/// Where a stream can be taken up again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    pub format: Format,
+    /// The first byte of the file that has not been turned into text.
+    pub source_byte: u64,
+    /// Where its text will begin.
+    pub text: Position,
+    /// Name of the encoding; `None` before enough has been seen to tell.
+    pub encoding: Option<String>,
+    /// What a format must remember of the part before, such as a table's header.
+    pub memory: Memory,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    pub header: Option<Vec<String>>,
+    pub separator: Option<char>,
+}
+
+/// A run of text with its atoms; spans are those of the whole version.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Slice {
+    pub text: String,
+    pub atoms: Vec<Atom>,
+    /// What was said about the file since the slice before: title, properties, warnings.
+    pub title: Option<String>,
+    pub properties: std::collections::BTreeMap<String, String>,
+    pub warnings: Vec<Warning>,
+    pub resume: Checkpoint,
+}
+
+/// Turns lines into pieces. What it holds back is bounded by the format.
+pub(crate) trait Blocks {
+    fn line(&mut self, line: Line<'_>, out: &mut TextBuilder) -> Result<(), Error>;
+
+    /// The file has ended.
+    fn end(&mut self, out: &mut TextBuilder) -> Result<(), Error>;
+
+    /// The first source byte of what is held back.
+    fn held_from(&self) -> Option<u64>;
+
+    fn memory(&self) -> Memory {
+        Memory::default()
+    }
+}
+
+pub struct Stream {
+    format: Format,
+    lines: Option<Lines>,
+    /// The beginning of the file, until its encoding can be told.
+    head: Vec<u8>,
+    start: Checkpoint,
+    blocks: Box<dyn Blocks + Send>,
+    out: TextBuilder,
+}
+
+impl Stream {
+    /// For a format that [`Format::streams`].
+    pub fn new(format: Format, limits: &Limits) -> Self {
+        Self::resume(
+            Checkpoint {
+                format,
+                source_byte: 0,
+                text: Position::default(),
+                encoding: None,
+                memory: Memory::default(),
+            },
+            limits,
+        )
+    }
+
+    pub fn resume(from: Checkpoint, limits: &Limits) -> Self {
+        let encoding = from
+            .encoding
+            .as_deref()
+            .and_then(|name| encoding_rs::Encoding::for_label(name.as_bytes()));
+        Self {
+            format: from.format,
+            lines: encoding.map(|e| Lines::new(e, from.source_byte, longest_line(from.format))),
+            head: Vec::new(),
+            blocks: blocks(&from, limits),
+            out: TextBuilder::at(limits, from.text),
+            start: from,
+        }
+    }
+
+    /// Takes the next bytes of the file; answers once enough text has come together.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<Option<Slice>, Error> {
+        self.feed(bytes)?;
+        let from = self.out.position().bytes - self.out.text.len() as u64;
+        let full = self.out.position().bytes - from >= SLICE_BYTES;
+        Ok(full.then(|| self.slice()))
+    }
+
+    /// The file has ended: the last slice, which may be empty.
+    pub fn finish(mut self) -> Result<Slice, Error> {
+        self.drain()?;
+        Ok(self.slice())
+    }
+
+    fn feed(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        if self.lines.is_some() {
+            return self.lines_of(bytes);
+        }
+        self.head.extend_from_slice(bytes);
+        if self.head.len() >= Format::HEAD_BYTES {
+            self.open()?;
+        }
+        Ok(())
+    }
+
+    fn open(&mut self) -> Result<(), Error> {
+        let head = std::mem::take(&mut self.head);
+        let sample = &head[..head.len().min(Format::HEAD_BYTES)];
+        let encoding = encoding::detect(sample).ok_or_else(|| Error::Unsupported {
+            what: "a binary file of unknown kind".to_owned(),
+        })?;
+        let mark = encoding::bom(sample).map_or(0, |(_, length)| length);
+        let start = self.start.source_byte + mark as u64;
+        self.lines = Some(Lines::new(encoding, start, longest_line(self.format)));
+        self.lines_of(&head[mark..])
+    }
+
+    fn lines_of(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let (blocks, out) = (&mut self.blocks, &mut self.out);
+        let lines = self.lines.as_mut().expect("opened before lines are read");
+        lines.push(bytes, &mut |line| blocks.line(line, out))
+    }
+
+    fn drain(&mut self) -> Result<(), Error> {
+        if self.lines.is_none() {
+            self.open()?;
+        }
+        let (blocks, out) = (&mut self.blocks, &mut self.out);
+        let lines = self.lines.as_mut().expect("just opened");
+        lines.end(&mut |line| blocks.line(line, out))?;
+        blocks.end(out)?;
+        if lines.lost() > 0 {
+            let (lost, name) = (lines.lost(), lines.encoding().name());
+            out.warn(format!("{lost} lines hold bytes that are not {name}"));
+        }
+        Ok(())
+    }
+
+    fn slice(&mut self) -> Slice {
+        let resume = self.checkpoint();
+        let (text, atoms) = self.out.take();
+        let said = std::mem::take(&mut self.out.parsed);
+        Slice {
+            text,
+            atoms,
+            title: said.title,
+            properties: said.properties,
+            warnings: said.warnings,
+            resume,
+        }
+    }
+
+    fn checkpoint(&self) -> Checkpoint {
+        let lines = self.lines.as_ref();
+        let read = lines.map_or(self.start.source_byte, Lines::position);
+        Checkpoint {
+            format: self.format,
+            source_byte: self.blocks.held_from().unwrap_or(read),
+            text: self.out.position(),
+            encoding: lines.map(|lines| lines.encoding().name().to_owned()),
+            memory: self.blocks.memory(),
+        }
+    }
+}
+
+fn blocks(from: &Checkpoint, limits: &Limits) -> Box<dyn Blocks + Send> {
+    match from.format {
+        Format::Markdown => Box::new(md::Segments::new(from.source_byte == 0, limits)),
+        Format::Csv => Box::new(csv::Records::new(&from.memory)),
+        Format::JsonLines => Box::new(json_lines::Records::new(limits)),
+        _ => Box::new(text::Paragraphs::default()),
+    }
+}
+
+/// A line longer than this is read in pieces.
+fn longest_line(format: Format) -> usize {
+    match format {
+        Format::JsonLines => 16 << 20,
+        Format::Markdown | Format::Csv => 1 << 20,
+        _ => 64 << 10,
+    }
+}
+
+/// A whole file through the same reader, so both ways give the same atoms.
+pub(crate) fn whole(format: Format, bytes: &[u8], limits: &Limits) -> Result<Parsed, Error> {
+    let mut stream = Stream::new(format, limits);
+    if !bytes.is_empty() {
+        stream.feed(bytes)?;
+        stream.drain()?;
+    }
+    Ok(stream.out.finish(format))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! Plain text: paragraphs at blank lines, headings where a line is underlined.
+
+use model::{AtomKind, Parsed};
+
+use crate::builder::{Piece, TextBuilder};
+use crate::stream::{self, Blocks, Line};
+use crate::{Error, Format, Input};
+
+pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
+    stream::whole(Format::Text, input.bytes, input.limits)
+}
+
+/// A paragraph without end is cut here, at a line end.
+const LONGEST: usize = 32 << 10;
+
+/// Collects lines into paragraphs.
+#[derive(Default)]
+pub(crate) struct Paragraphs {
+    text: String,
+    lines: u32,
+    source: Option<(u64, u64)>,
+}
+
+impl Blocks for Paragraphs {
+    fn line(&mut self, line: Line<'_>, out: &mut TextBuilder) -> Result<(), Error> {
+        // A form feed ends a page, and with it the paragraph.
+        if line.text.trim().is_empty() || line.text.starts_with('\u{c}') {
+            self.flush(out)?;
+        }
+        if line.text.trim().is_empty() {
+            return Ok(());
+        }
+        self.text.push_str(line.text);
+        if !line.cut {
+            self.text.push('\n');
+        }
+        self.lines += 1;
+        self.source = Some((self.source.map_or(line.start, |(start, _)| start), line.end));
+        if self.text.len() >= LONGEST {
+            self.flush(out)?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut TextBuilder) -> Result<(), Error> {
+        self.flush(out)
+    }
+
+    fn held_from(&self) -> Option<u64> {
+        self.source.map(|(start, _)| start)
+    }
+}
+
+impl Paragraphs {
+    fn flush(&mut self, out: &mut TextBuilder) -> Result<(), Error> {
+        let Some((start, end)) = self.source.take() else {
+            return Ok(());
+        };
+        let piece = match underlined(&self.text) {
+            Some((level, title)) => Piece::new(AtomKind::Heading { level }, title),
+            None => Piece::new(AtomKind::Paragraph, self.text.as_str()),
+        };
+        out.push(piece.from_source(start, end))?;
+        self.text.clear();
+        self.lines = 0;
+        Ok(())
+    }
+}
+
+/// A title with a line of `=`, `-` or `~` under it (and perhaps above), as in
+/// plain-text manuals.
+fn underlined(paragraph: &str) -> Option<(u8, &str)> {
+    let mut lines = paragraph.lines();
+    let mut title = lines.next()?;
+    if let Some(over) = rule(title) {
+        title = lines.next()?;
+        (rule(lines.clone().next()?)? == over).then_some(())?;
+    }
+    let mark = rule(lines.next()?)?;
+    let alone = lines.next().is_none() && rule(title).is_none();
+    let level = match mark {
+        '=' => 1,
+        '-' => 2,
+        _ => 3,
+    };
+    (alone && title.len() <= 120).then(|| (level, title.trim()))
+}
+
+fn rule(line: &str) -> Option<char> {
+    let line = line.trim();
+    let first = line.chars().next()?;
+    let ruled = matches!(first, '=' | '-' | '~' | '*' | '^');
+    (ruled && line.len() >= 3 && line.chars().all(|c| c == first)).then_some(first)
+}
