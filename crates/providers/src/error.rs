@@ -1,0 +1,63 @@
+//! What can go wrong with a model, and what that means to whoever asked.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "no model weights in `{folder}` ({missing} is missing); `scripts/fetch-model` puts all-MiniLM-L6-v2 into \
+         .tools/models/all-MiniLM-L6-v2, or name the folder of any BERT-like sentence-transformers model"
+    )]
+    NoWeights {
+        folder: PathBuf,
+        missing: &'static str,
+    },
+    #[error("cannot read `{path}`")]
+    Unreadable {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("`{path}` is not what a model folder holds there: {what}")]
+    Malformed { path: PathBuf, what: String },
+    #[error("`{path}` asks for {what}, which the local embedder does not do")]
+    Unsupported { path: PathBuf, what: String },
+    #[error("input {index} has {tokens} tokens and the model reads {limit}")]
+    TooLong {
+        index: usize,
+        tokens: usize,
+        limit: usize,
+    },
+    #[error("the embedder stopped before it answered")]
+    Stopped,
+}
+
+/// What a failure means; the engine turns it into what it does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The other side asked us to slow down; waiting is not failing.
+    Throttled { retry_after: Option<Duration> },
+    /// Likely to pass by itself.
+    Transient { retry_after: Option<Duration> },
+    /// This input can never be embedded by this model.
+    Input { index: usize },
+    /// The account has nothing left to spend; only a person can change that.
+    Quota,
+    /// The settings, or the files they name, are wrong; only a person can change that.
+    Misconfigured,
+}
+
+impl Error {
+    // No wildcard arm: a new failure does not compile until someone decides.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::NoWeights { .. }
+            | Self::Unreadable { .. }
+            | Self::Malformed { .. }
+            | Self::Unsupported { .. } => Kind::Misconfigured,
+            Self::TooLong { index, .. } => Kind::Input { index: *index },
+            Self::Stopped => Kind::Transient { retry_after: None },
+        }
+    }
+}

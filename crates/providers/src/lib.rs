@@ -1,0 +1,61 @@
+//! Models behind one trait.
+//!
+//! In: settings that name a provider. Out: an [`Embedder`] that turns text into
+//! unit-length vectors. Three exist: `local` runs a sentence-embedding model in
+//! this process, `openai` speaks to any OpenAI-compatible endpoint, `hash` is
+//! deterministic and for tests. Which one is used is always what the settings
+//! name: a model that cannot be opened is an error, never another model. No text
+//! is cut to fit: an input too long is an error that says which.
+
+mod error;
+mod hash;
+mod settings;
+
+pub mod tokenize;
+
+pub mod local;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use model::{ModelName, TokenCounter};
+
+pub use error::{Error, Kind};
+pub use hash::HashEmbedder;
+pub use local::LocalEmbedder;
+pub use settings::{HashSettings, LocalSettings, Settings};
+
+/// What an embedder is, and what it takes in one call.
+#[derive(Debug, Clone)]
+pub struct ModelInfo {
+    pub name: ModelName,
+    pub dimension: u32,
+    /// Of one input; special tokens and the model's own prefix are taken off.
+    pub max_tokens: u32,
+    pub max_batch_items: usize,
+    pub max_batch_tokens: usize,
+    /// For whoever chooses a model: the languages it was made for.
+    pub language_note: &'static str,
+}
+
+/// Turns text into vectors of unit length.
+#[async_trait]
+pub trait Embedder: Send + Sync {
+    fn info(&self) -> &ModelInfo;
+
+    /// Counts as this model does, so what fits by it is accepted.
+    fn tokens(&self) -> Arc<dyn TokenCounter>;
+
+    /// One vector per input, in the order of the inputs; all of them or an error.
+    async fn embed_passages(&self, inputs: &[String]) -> Result<Vec<Vec<f32>>, Error>;
+
+    async fn embed_query(&self, query: &str) -> Result<Vec<f32>, Error>;
+}
+
+/// Opens the embedder the settings name.
+pub fn open(settings: &Settings) -> Result<Arc<dyn Embedder>, Error> {
+    Ok(match settings {
+        Settings::Local(local) => Arc::new(LocalEmbedder::open(local)?),
+        Settings::Hash(hash) => Arc::new(HashEmbedder::new(hash)),
+    })
+}

@@ -1,0 +1,120 @@
+//! A BERT-like sentence-embedding model, run in this process.
+//!
+//! In: a sentence-transformers folder. Out: unit vectors equal to the reference's.
+//! Inputs of any length share a group without padding: the tokens of a group are
+//! one tall matrix, and only attention looks at each input by itself. Groups run
+//! on threads of their own, one each, and queries go before passages.
+
+mod bert;
+mod folder;
+mod lanes;
+mod pooling;
+mod weights;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use model::{ModelName, TokenCounter};
+
+use crate::tokenize::{self, Tokenizer};
+use crate::{Embedder, Error, LocalSettings, ModelInfo};
+use folder::Folder;
+use lanes::{Lanes, Urgency};
+
+/// What a lane works on at once; more gains no speed and costs memory.
+const GROUP_TOKENS: usize = 512;
+
+pub struct LocalEmbedder {
+    info: ModelInfo,
+    tokenizer: Arc<Tokenizer>,
+    prefixes: folder::Prefixes,
+    /// Of a whole input, special tokens included.
+    max_length: usize,
+    lanes: Lanes,
+}
+
+impl LocalEmbedder {
+    pub fn open(settings: &LocalSettings) -> Result<Self, Error> {
+        let folder = Folder::read(&settings.folder)?;
+        let tokenizer = Tokenizer::open(&folder.file("tokenizer.json"))?;
+        let bert = bert::Bert::load(&folder, tokenizer.vocabulary())?;
+        let threads = settings.threads.unwrap_or_else(all_cores).max(1);
+        Ok(Self {
+            info: info(&folder, &tokenizer)?,
+            tokenizer: Arc::new(tokenizer),
+            prefixes: folder.prefixes,
+            max_length: folder.max_length,
+            lanes: Lanes::start(Arc::new(bert), threads),
+        })
+    }
+
+    fn encode(&self, index: usize, prefix: &str, text: &str) -> Result<Vec<u32>, Error> {
+        let ids = if prefix.is_empty() {
+            self.tokenizer.encode(text)
+        } else {
+            self.tokenizer.encode(&format!("{prefix}{text}"))
+        };
+        if ids.len() <= self.max_length {
+            return Ok(ids);
+        }
+        let around = self.max_length - self.info.max_tokens as usize;
+        Err(Error::TooLong {
+            index,
+            tokens: ids.len() - around,
+            limit: self.info.max_tokens as usize,
+        })
+    }
+}
+
+#[async_trait]
+impl Embedder for LocalEmbedder {
+    fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    fn tokens(&self) -> Arc<dyn TokenCounter> {
+        tokenize::counter(&self.tokenizer)
+    }
+
+    async fn embed_passages(&self, inputs: &[String]) -> Result<Vec<Vec<f32>>, Error> {
+        let encode =
+            |(index, text): (usize, &String)| self.encode(index, &self.prefixes.passage, text);
+        let encoded: Result<_, _> = inputs.iter().enumerate().map(encode).collect();
+        self.lanes.embed(encoded?, Urgency::Passage).await
+    }
+
+    async fn embed_query(&self, query: &str) -> Result<Vec<f32>, Error> {
+        let encoded = self.encode(0, &self.prefixes.query, query)?;
+        let mut vectors = self.lanes.embed(vec![encoded], Urgency::Query).await?;
+        Ok(vectors.remove(0))
+    }
+}
+
+fn info(folder: &Folder, tokenizer: &Tokenizer) -> Result<ModelInfo, Error> {
+    let prefix = [&folder.prefixes.passage, &folder.prefixes.query]
+        .map(|prefix| tokenizer.count(prefix))
+        .into_iter()
+        .max();
+    let around = tokenizer.special_tokens() + prefix.unwrap_or(0);
+    let max_tokens = folder.max_length.checked_sub(around).filter(|max| *max > 0);
+    Ok(ModelInfo {
+        name: ModelName::new("local", &name(&folder.path)),
+        dimension: folder.config.hidden_size as u32,
+        max_tokens: max_tokens.ok_or_else(|| folder.malformed("config.json", "no room for text"))?
+            as u32,
+        max_batch_items: 128,
+        max_batch_tokens: 32 * 1024,
+        language_note: "all-MiniLM-L6-v2 and most models of its size were made for English; \
+                        for other languages name the folder of a model made for them",
+    })
+}
+
+fn name(folder: &Path) -> String {
+    let name = folder.file_name().unwrap_or(folder.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+fn all_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

@@ -1,0 +1,112 @@
+//! The local embedder with the real weights, beside what the reference makes of
+//! the same sentences (`golden/minilm.json`, written by `golden/make.py`).
+//!
+//! The weights come from `scripts/fetch-model`; without them these tests fail and say so.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use model::TokenCounter as _;
+use providers::tokenize::Tokenizer;
+use providers::{Embedder, Error, Kind, LocalEmbedder, LocalSettings};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Golden {
+    text: String,
+    ids: Vec<u32>,
+    vector: Option<String>,
+}
+
+impl Golden {
+    fn vector(&self) -> Option<Vec<f32>> {
+        let bytes = BASE64_STANDARD.decode(self.vector.as_ref()?).unwrap();
+        let floats = bytes.chunks_exact(4);
+        Some(
+            floats
+                .map(|b| f32::from_le_bytes(b.try_into().unwrap()))
+                .collect(),
+        )
+    }
+}
+
+fn golden() -> Vec<Golden> {
+    serde_json::from_str(include_str!("golden/minilm.json")).unwrap()
+}
+
+fn folder() -> PathBuf {
+    let named = std::env::var_os("GRISTMILL_MODEL_DIR").map(PathBuf::from);
+    let fetched = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../.tools/models/all-MiniLM-L6-v2"
+    );
+    named.unwrap_or_else(|| fetched.into())
+}
+
+fn embedder() -> &'static LocalEmbedder {
+    static EMBEDDER: OnceLock<LocalEmbedder> = OnceLock::new();
+    EMBEDDER.get_or_init(|| {
+        LocalEmbedder::open(&LocalSettings::of(folder())).unwrap_or_else(|e| panic!("{e}"))
+    })
+}
+
+fn cosine(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[test]
+fn tokens_are_the_references_one_for_one() {
+    let tokenizer = Tokenizer::open(&folder().join("tokenizer.json")).unwrap();
+    for Golden { text, ids, .. } in golden() {
+        assert_eq!(tokenizer.encode(&text), ids, "{text:?}");
+        assert_eq!(tokenizer.count(&text), ids.len() - 2, "{text:?}");
+    }
+}
+
+#[tokio::test]
+async fn vectors_are_the_references_whatever_shares_their_group() {
+    let golden = golden();
+    let texts: Vec<_> = golden.iter().map(|g| g.text.clone()).collect();
+    let fits: Vec<_> = texts
+        .into_iter()
+        .filter(|t| t.chars().count() < 150)
+        .collect();
+    let together = embedder().embed_passages(&fits).await.unwrap();
+    for golden in golden.iter().filter(|g| g.vector.is_some()) {
+        let alone = embedder().embed_query(&golden.text).await.unwrap();
+        let place = fits.iter().position(|text| *text == golden.text).unwrap();
+        let reference = golden.vector().unwrap();
+        assert!(cosine(&alone, &reference) > 0.99999, "{:?}", golden.text);
+        assert!(
+            cosine(&together[place], &reference) > 0.99999,
+            "{:?}",
+            golden.text
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_input_too_long_is_named_and_nothing_is_cut() {
+    let limit = embedder().info().max_tokens as usize;
+    let fits = vec!["mill".to_owned(), "grist ".repeat(limit / 2)];
+    assert_eq!(embedder().tokens().count(&fits[1]), limit);
+    assert_eq!(embedder().embed_passages(&fits).await.unwrap().len(), 2);
+
+    let beyond = vec!["mill".to_owned(), format!("{} x", fits[1])];
+    let error = embedder().embed_passages(&beyond).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Input { index: 1 });
+    let told = matches!(error, Error::TooLong { tokens, limit: l, .. } if tokens == limit + 1 && l == limit);
+    assert!(told, "{error}");
+}
+
+#[test]
+fn where_no_weights_are_the_error_says_how_to_get_them() {
+    let empty = tempfile::tempdir().unwrap();
+    let error = LocalEmbedder::open(&LocalSettings::of(empty.path()))
+        .err()
+        .unwrap();
+    assert_eq!(error.kind(), Kind::Misconfigured);
+    assert!(error.to_string().contains("scripts/fetch-model"), "{error}");
+}
