@@ -33,7 +33,9 @@ impl Trie {
         pieces.sort_unstable();
         let mut building = Building {
             nodes: vec![FREE; 1 << 16],
-            first_free: 1,
+            // No base is below one, so slots below a byte's value stay free for ever.
+            first_free: 256,
+            first_roomy: 256,
         };
         building.nodes[ROOT as usize].parent = NOBODY;
         let mut open = vec![(ROOT, 0, &pieces[..])];
@@ -82,6 +84,7 @@ impl Trie {
 struct Building {
     nodes: Vec<Node>,
     first_free: usize,
+    first_roomy: usize,
 }
 
 /// A node, how many bytes lead to it, and the sorted pieces that begin with those.
@@ -111,26 +114,35 @@ impl Building {
         }
     }
 
-    /// The lowest base at which a slot is free for every one of `bytes`.
+    /// A base at which a slot is free for every one of `bytes`.
     fn place(&mut self, bytes: &[u8]) -> u32 {
-        let Some(first) = bytes.first() else { return 0 };
+        let Some(first) = bytes.first().map(|b| usize::from(*b)) else {
+            return 0;
+        };
         while self.nodes[self.first_free].parent != NONE {
             self.first_free += 1;
         }
-        let mut slot = self.first_free.max(usize::from(*first) + 1);
-        loop {
-            if slot + 256 >= self.nodes.len() {
-                self.nodes.resize(self.nodes.len() * 2, FREE);
-            }
-            let base = slot - usize::from(*first);
-            if bytes
-                .iter()
-                .all(|b| self.nodes[base + usize::from(*b)].parent == NONE)
-            {
-                return base as u32;
-            }
-            slot += 1;
+        // Only children fill the holes; families look where there is still room.
+        let from = if bytes.len() == 1 {
+            self.first_free
+        } else {
+            self.first_roomy
+        };
+        let slot = (from..)
+            .find(|slot| self.is_free(slot - first, bytes))
+            .expect("the array grows");
+        if slot - from > 64 && bytes.len() > 1 {
+            self.first_roomy = slot;
         }
+        (slot - first) as u32
+    }
+
+    fn is_free(&mut self, base: usize, bytes: &[u8]) -> bool {
+        if base + 256 >= self.nodes.len() {
+            self.nodes.resize(self.nodes.len() * 2, FREE);
+        }
+        let free = |b: &u8| self.nodes[base + usize::from(*b)].parent == NONE;
+        bytes.iter().all(free)
     }
 }
 
