@@ -17,11 +17,14 @@ mod hints;
 mod language;
 mod limits;
 mod normal;
+mod ooxml;
 mod render;
 mod sniff;
 mod stream;
+mod xml;
 
 mod csv;
+mod docx;
 mod json;
 mod json_lines;
 mod md;
@@ -77,6 +80,7 @@ pub fn parse_part(
         options,
     };
     match format {
+        Format::Docx => docx::parse(&input),
         Format::Markdown => md::parse(&input),
         Format::Text => text::parse(&input),
         Format::Csv => csv::parse(&input),

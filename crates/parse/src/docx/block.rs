@@ -1,0 +1,216 @@
+//! Blocks of the body to pieces: paragraphs by what their style means, tables, text boxes.
+
+use model::AtomKind;
+
+use crate::Error;
+use crate::builder::{Piece, TextBuilder};
+use crate::xml::Element;
+
+use super::inline::{self, Cited, Inline};
+use super::numbering::{Marker, Numbering};
+use super::styles::{self, Role, Styles};
+use super::table;
+
+pub(super) struct Body<'a> {
+    styles: &'a Styles,
+    numbering: Numbering,
+    out: &'a mut TextBuilder,
+    cited: Cited,
+    /// Lines of code that follow one another are one listing.
+    code: String,
+    /// Text of a paragraph whose end was deleted: it goes on in the next.
+    joined: String,
+}
+
+impl<'a> Body<'a> {
+    pub(super) fn new(styles: &'a Styles, numbering: Numbering, out: &'a mut TextBuilder) -> Self {
+        Self {
+            styles,
+            numbering,
+            out,
+            cited: Cited::default(),
+            code: String::new(),
+            joined: String::new(),
+        }
+    }
+
+    pub(super) fn block(&mut self, element: &Element) -> Result<(), Error> {
+        match element.name.as_str() {
+            "w:p" => self.paragraph(element),
+            "w:tbl" => self.table(element),
+            "w:sectPr" | "w:del" | "w:moveFrom" | "w:sdtPr" | "w:sdtEndPr" => Ok(()),
+            "mc:AlternateContent" => match element.child("mc:Choice") {
+                Some(choice) => self.blocks(choice),
+                None => self.blocks(element),
+            },
+            "m:oMathPara" | "m:oMath" => {
+                let formula = super::math::linear(element);
+                self.push(Piece::new(AtomKind::Formula, formula))
+            }
+            _ => self.blocks(element),
+        }
+    }
+
+    fn blocks(&mut self, parent: &Element) -> Result<(), Error> {
+        parent
+            .elements()
+            .try_for_each(|element| self.block(element))
+    }
+
+    pub(super) fn finish(mut self) -> Result<Cited, Error> {
+        self.flush_code()?;
+        let rest = std::mem::take(&mut self.joined);
+        self.out.push(Piece::new(AtomKind::Paragraph, rest))?;
+        Ok(self.cited)
+    }
+
+    fn paragraph(&mut self, paragraph: &Element) -> Result<(), Error> {
+        let mut inline = inline::read(paragraph, &mut self.cited);
+        let properties = paragraph.child("w:pPr");
+        if properties.is_some_and(|p| p.at(&["w:rPr", "w:del"]).is_some()) {
+            self.joined.push_str(&inline.text);
+            return self.boxes(&inline);
+        }
+        if !self.joined.is_empty() {
+            inline.text.insert_str(0, &std::mem::take(&mut self.joined));
+        }
+        let style = properties.and_then(|p| p.value("w:pStyle"));
+        let role = self.role(properties, style);
+        let marker = self.marker(properties, style, &inline);
+        if role == Role::Code && !inline.text.trim().is_empty() {
+            return self.add_code(&inline);
+        }
+        let piece = self.piece(role, marker, properties, &inline);
+        self.push(piece.with_anchor(inline.anchor.clone()))?;
+        for picture in &inline.pictures {
+            self.push(Piece::new(AtomKind::Figure, picture.as_str()))?;
+        }
+        self.boxes(&inline)
+    }
+
+    /// An outline level on the paragraph itself outdoes its style.
+    fn role(&self, properties: Option<&Element>, style: Option<&str>) -> Role {
+        let own = properties.and_then(|p| p.value("w:outlineLvl"));
+        match own.and_then(|level| level.parse::<u8>().ok()) {
+            Some(level @ 0..=8) => Role::Heading(level + 1),
+            _ => self.styles.role(style),
+        }
+    }
+
+    fn marker(
+        &mut self,
+        properties: Option<&Element>,
+        style: Option<&str>,
+        inline: &Inline<'_>,
+    ) -> Marker {
+        let own = properties.map(styles::list_place).unwrap_or_default();
+        let of_style = self.styles.list_place(style);
+        let num = own.num.or(of_style.num).filter(|num| num != "0");
+        let Some(num) = num else {
+            return Marker::None;
+        };
+        // An empty paragraph shows its number in Word too, but means nothing.
+        if inline.text.trim().is_empty() && inline.pictures.is_empty() {
+            return self.count_empty(&num, own.level.or(of_style.level).unwrap_or(0), style);
+        }
+        self.numbering
+            .next(&num, own.level.or(of_style.level).unwrap_or(0))
+    }
+
+    /// An empty paragraph counts where its number is a label others build on, such as a chapter's.
+    fn count_empty(&mut self, num: &str, level: u8, style: Option<&str>) -> Marker {
+        if style.and_then(|id| self.styles.name(id)).is_some()
+            && self.styles.list_place(style).num.is_some()
+        {
+            self.numbering.next(num, level);
+        }
+        Marker::None
+    }
+
+    fn piece(
+        &mut self,
+        role: Role,
+        marker: Marker,
+        properties: Option<&Element>,
+        inline: &Inline<'_>,
+    ) -> Piece {
+        let text = inline.text.trim();
+        if inline.formula_bytes > 0 && inline.formula_bytes == text.len() {
+            return Piece::new(AtomKind::Formula, text.trim_matches('$'));
+        }
+        let labelled = |marker: &Marker| match marker {
+            Marker::Number(number) | Marker::Label(number) => format!("{number} {text}"),
+            Marker::Box(true) => format!("[x] {text}"),
+            Marker::Box(false) => format!("[ ] {text}"),
+            Marker::Bullet | Marker::None => text.to_owned(),
+        };
+        match role {
+            Role::Heading(level) => Piece::new(
+                AtomKind::Heading {
+                    level: level.min(9),
+                },
+                labelled(&marker),
+            ),
+            Role::Title => {
+                self.out.title(text);
+                Piece::new(AtomKind::Heading { level: 1 }, labelled(&marker))
+            }
+            Role::Caption => Piece::new(AtomKind::Caption, labelled(&marker)),
+            Role::Contents => Piece::new(AtomKind::Furniture, text),
+            Role::Quote if marker == Marker::None => Piece::new(AtomKind::Quote, text),
+            Role::Quote | Role::Code | Role::Body => match marker {
+                Marker::None => Piece::new(AtomKind::Paragraph, text),
+                Marker::Label(_) => Piece::new(AtomKind::Paragraph, labelled(&marker)),
+                Marker::Bullet | Marker::Box(_) => {
+                    Piece::new(self.item(properties, None), labelled(&marker))
+                }
+                Marker::Number(number) => Piece::new(self.item(properties, Some(number)), text),
+            },
+        }
+    }
+
+    fn item(&self, properties: Option<&Element>, marker: Option<String>) -> AtomKind {
+        let style = properties.and_then(|p| p.value("w:pStyle"));
+        let own = properties.map(styles::list_place).unwrap_or_default();
+        let level = own.level.or(self.styles.list_place(style).level);
+        AtomKind::ListItem {
+            depth: level.unwrap_or(0),
+            marker,
+        }
+    }
+
+    fn add_code(&mut self, inline: &Inline<'_>) -> Result<(), Error> {
+        self.code.push_str(&inline.text);
+        self.code.push('\n');
+        self.boxes(inline)
+    }
+
+    fn boxes(&mut self, inline: &Inline<'_>) -> Result<(), Error> {
+        inline
+            .boxes
+            .iter()
+            .try_for_each(|content| self.blocks(content))
+    }
+
+    fn table(&mut self, table: &Element) -> Result<(), Error> {
+        if let Some(cells) = table::boxed(table) {
+            return cells.into_iter().try_for_each(|cell| self.blocks(cell));
+        }
+        let read = table::read(table, &mut self.cited);
+        if read.rows.is_empty() {
+            return Ok(());
+        }
+        self.push(Piece::table(read))
+    }
+
+    fn push(&mut self, piece: Piece) -> Result<(), Error> {
+        self.flush_code()?;
+        self.out.push(piece)
+    }
+
+    fn flush_code(&mut self) -> Result<(), Error> {
+        let code = std::mem::take(&mut self.code);
+        self.out
+            .push(Piece::new(AtomKind::Code { language: None }, code))
+    }
+}

@@ -1,0 +1,110 @@
+//! Word documents.
+//!
+//! Paragraphs and tables in the order of the body; tracked changes as accepted;
+//! comments left out; headers and footers as furniture; notes at the end.
+
+mod block;
+mod inline;
+mod math;
+mod notes;
+mod numbering;
+mod styles;
+mod symbol;
+mod table;
+
+use model::{AtomKind, Parsed};
+
+use crate::archive::Archive;
+use crate::builder::{Piece, TextBuilder};
+use crate::ooxml::{self, Relations};
+use crate::xml::{Element, Token, Xml};
+use crate::{Error, Format, Input, Limits};
+
+use block::Body;
+use numbering::Numbering;
+use styles::Styles;
+
+const FORMAT: Format = Format::Docx;
+
+pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
+    let mut archive = Archive::open(input.bytes, FORMAT, input.limits)?;
+    let mut out = TextBuilder::new(input.limits);
+    ooxml::properties(&mut archive, FORMAT, input.limits, &mut out);
+    let main = main_part(&mut archive, input.limits)?;
+    let relations = Relations::of(&mut archive, &main, FORMAT, input.limits)?;
+    let mut part = |kind: &str| match relations.first(kind) {
+        Some(name) => ooxml::whole_part(&mut archive, name, FORMAT, input.limits),
+        None => Ok(None),
+    };
+    let styles = Styles::read(part("styles")?.as_ref());
+    let numbering = Numbering::read(part("numbering")?.as_ref());
+    let (footnotes, endnotes) = (part("footnotes")?, part("endnotes")?);
+    furniture(&mut archive, &relations, "header", input.limits, &mut out)?;
+    let mut body = Body::new(&styles, numbering, &mut out);
+    read_body(&mut archive, &main, input.limits, &mut body)?;
+    let cited = body.finish()?;
+    notes::emit(&cited, footnotes.as_ref(), endnotes.as_ref(), &mut out)?;
+    furniture(&mut archive, &relations, "footer", input.limits, &mut out)?;
+    Ok(out.finish(FORMAT))
+}
+
+fn main_part(archive: &mut Archive<'_>, limits: &Limits) -> Result<String, Error> {
+    let package = Relations::of(archive, "", FORMAT, limits)?;
+    let named = package.first("officeDocument").map(str::to_owned);
+    match named {
+        Some(name) if archive.has(&name) => Ok(name),
+        _ if archive.has("word/document.xml") => Ok("word/document.xml".to_owned()),
+        _ => Err(Error::damaged(FORMAT, "it has no main document part")),
+    }
+}
+
+/// The body is read block by block: only one of them is ever a tree in memory.
+fn read_body(
+    archive: &mut Archive<'_>,
+    main: &str,
+    limits: &Limits,
+    body: &mut Body<'_>,
+) -> Result<(), Error> {
+    let Some(part) = archive.part(main)? else {
+        return Err(Error::damaged(FORMAT, "it has no main document part"));
+    };
+    let mut xml = Xml::new(part, FORMAT, limits);
+    while let Some(token) = xml.next()? {
+        if let Token::Start(element) = token
+            && is_block(&element)
+        {
+            let tree = xml.tree(element)?;
+            body.block(&tree)?;
+        }
+    }
+    Ok(())
+}
+
+fn is_block(element: &Element) -> bool {
+    !matches!(
+        element.name.as_str(),
+        "w:document" | "w:body" | "w:background" | "w:sdt" | "w:sdtContent" | "w:customXml"
+    )
+}
+
+/// Headers and footers of all sections, each text once.
+fn furniture(
+    archive: &mut Archive<'_>,
+    relations: &Relations,
+    kind: &str,
+    limits: &Limits,
+    out: &mut TextBuilder,
+) -> Result<(), Error> {
+    let mut seen = Vec::new();
+    for name in relations.all(kind) {
+        let Some(root) = ooxml::whole_part(archive, name, FORMAT, limits)? else {
+            continue;
+        };
+        let text = inline::plain(&root);
+        if root.name.starts_with("w:") && root.name != "w:document" && !seen.contains(&text) {
+            out.push(Piece::new(AtomKind::Furniture, text.as_str()))?;
+            seen.push(text);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,232 @@
+//! Numbers of lists and headings, counted as Word counts them.
+
+use std::collections::BTreeMap;
+
+use crate::xml::Element;
+
+/// A list goes nine levels deep.
+const LEVELS: usize = 9;
+
+#[derive(Debug, Clone, Default)]
+struct Level {
+    format: String,
+    /// Such as `%1.%2.`
+    text: String,
+    start: u32,
+    legal: bool,
+}
+
+#[derive(Debug, Default)]
+struct Instance {
+    definition: String,
+    /// Levels at which this list starts anew, with another number.
+    overrides: BTreeMap<usize, u32>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Numbering {
+    definitions: BTreeMap<String, Vec<Level>>,
+    instances: BTreeMap<String, Instance>,
+    /// Lists of one definition count on together.
+    counters: BTreeMap<String, [Option<u32>; LEVELS]>,
+    started: Vec<String>,
+}
+
+/// How a numbered paragraph begins.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Marker {
+    Bullet,
+    /// A bullet that is a box, ticked or not.
+    Box(bool),
+    /// Such as `2.` or `(a)`.
+    Number(String),
+    /// A number with words to it, such as `Listing 4-1:`, which belongs to the text.
+    Label(String),
+    None,
+}
+
+impl Numbering {
+    pub(super) fn read(root: Option<&Element>) -> Self {
+        let mut numbering = Self::default();
+        let Some(root) = root else {
+            return numbering;
+        };
+        for element in root.children("w:abstractNum") {
+            let levels = element.children("w:lvl").map(level).take(LEVELS).collect();
+            let id = element.attribute("abstractNumId").unwrap_or_default();
+            numbering.definitions.insert(id.to_owned(), levels);
+        }
+        for element in root.children("w:num") {
+            let id = element.attribute("numId").unwrap_or_default();
+            numbering.instances.insert(id.to_owned(), instance(element));
+        }
+        numbering
+    }
+
+    /// Counts one paragraph at `level` of the list `num` and renders its number.
+    pub(super) fn next(&mut self, num: &str, level: u8) -> Marker {
+        let at = usize::from(level).min(LEVELS - 1);
+        let Some(instance) = self.instances.get(num) else {
+            return Marker::None;
+        };
+        let Some(levels) = self.definitions.get(&instance.definition) else {
+            return Marker::None;
+        };
+        let Some(this) = levels.get(at) else {
+            return Marker::None;
+        };
+        let counters = self
+            .counters
+            .entry(instance.definition.clone())
+            .or_default();
+        if !self.started.iter().any(|n| n == num) {
+            self.started.push(num.to_owned());
+            for level in instance.overrides.keys() {
+                counters[*level] = None;
+            }
+        }
+        let start = |n: usize| {
+            let given = levels.get(n).map_or(1, |level| level.start);
+            instance.overrides.get(&n).copied().unwrap_or(given)
+        };
+        counters[at] = Some(counters[at].map_or(start(at), |n| n.saturating_add(1)));
+        counters[at + 1..].fill(None);
+        let values: Vec<u32> = (0..=at).map(|n| counters[n].unwrap_or(start(n))).collect();
+        marker(this, levels, &values)
+    }
+}
+
+fn level(element: &Element) -> Level {
+    Level {
+        format: element.value("w:numFmt").unwrap_or("decimal").to_owned(),
+        text: element.value("w:lvlText").unwrap_or_default().to_owned(),
+        start: element
+            .value("w:start")
+            .and_then(|s| s.parse().ok())
+            .unwrap_or(1),
+        legal: element.flag("w:isLgl"),
+    }
+}
+
+fn instance(element: &Element) -> Instance {
+    let overrides = element.children("w:lvlOverride").filter_map(|o| {
+        let level: usize = o.attribute("ilvl")?.parse().ok()?;
+        let start = o.value("w:startOverride")?.parse().ok()?;
+        (level < LEVELS).then_some((level, start))
+    });
+    Instance {
+        definition: element
+            .value("w:abstractNumId")
+            .unwrap_or_default()
+            .to_owned(),
+        overrides: overrides.collect(),
+    }
+}
+
+fn marker(level: &Level, levels: &[Level], values: &[u32]) -> Marker {
+    if level.format == "bullet" {
+        return match level.text.as_str() {
+            "\u{2610}" => Marker::Box(false),
+            "\u{2611}" | "\u{2612}" => Marker::Box(true),
+            // Without a bullet to see it goes on with the item before.
+            blank if !blank.is_empty() && blank.trim().is_empty() => Marker::None,
+            _ => Marker::Bullet,
+        };
+    }
+    if level.format == "none" && !level.text.contains('%') {
+        return match level.text.trim() {
+            "" => Marker::None,
+            text => Marker::Label(text.to_owned()),
+        };
+    }
+    let text = rendered(level, levels, values);
+    let has_words = words_in(&level.text) > 1;
+    match text.trim() {
+        "" => Marker::None,
+        text if has_words => Marker::Label(text.to_owned()),
+        text => Marker::Number(text.to_owned()),
+    }
+}
+
+fn words_in(template: &str) -> usize {
+    template.chars().filter(|c| c.is_alphabetic()).count()
+}
+
+fn rendered(level: &Level, levels: &[Level], values: &[u32]) -> String {
+    let mut out = String::new();
+    let mut chars = level.text.chars();
+    while let Some(c) = chars.next() {
+        if c != '%' {
+            out.push(c);
+            continue;
+        }
+        let Some(n) = chars.next().and_then(|d| d.to_digit(10)) else {
+            continue;
+        };
+        let at = (n as usize).saturating_sub(1);
+        let value = values.get(at).copied().unwrap_or(1);
+        let format = levels.get(at).map_or("decimal", |l| l.format.as_str());
+        let format = if level.legal { "decimal" } else { format };
+        out.push_str(&number(value, format));
+    }
+    out
+}
+
+fn number(value: u32, format: &str) -> String {
+    match format {
+        "lowerLetter" => letters(value).to_lowercase(),
+        "upperLetter" => letters(value),
+        "lowerRoman" => roman(value).to_lowercase(),
+        "upperRoman" => roman(value),
+        "decimalZero" => format!("{value:02}"),
+        "ordinal" => format!("{value}."),
+        "none" | "bullet" => String::new(),
+        _ => value.to_string(),
+    }
+}
+
+/// A … Z, AA, BB …, as Word goes on after Z.
+fn letters(value: u32) -> String {
+    let value = value.clamp(1, 26 * 20) - 1;
+    let letter = char::from(b'A' + (value % 26) as u8);
+    std::iter::repeat_n(letter, (value / 26 + 1) as usize).collect()
+}
+
+fn roman(value: u32) -> String {
+    const DIGITS: [(u32, &str); 13] = [
+        (1000, "M"),
+        (900, "CM"),
+        (500, "D"),
+        (400, "CD"),
+        (100, "C"),
+        (90, "XC"),
+        (50, "L"),
+        (40, "XL"),
+        (10, "X"),
+        (9, "IX"),
+        (5, "V"),
+        (4, "IV"),
+        (1, "I"),
+    ];
+    let mut value = value.min(4_999);
+    let mut out = String::new();
+    for (worth, digit) in DIGITS {
+        while value >= worth {
+            out.push_str(digit);
+            value -= worth;
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_word_writes_them() {
+        assert_eq!(number(28, "upperLetter"), "BB");
+        assert_eq!(number(1994, "lowerRoman"), "mcmxciv");
+        assert_eq!(number(7, "decimalZero"), "07");
+    }
+}

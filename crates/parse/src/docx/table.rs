@@ -1,0 +1,118 @@
+//! Tables: cells in their columns. A cell merged over several rows stands in each
+//! of them, so that a row can be read on its own; one over several columns stands once.
+
+use model::Table;
+
+use crate::xml::Element;
+
+use super::inline::{self, Cited};
+
+/// No table is set wider than this; Word itself stops at 63 columns.
+const WIDEST: usize = 256;
+
+fn rows(table: &Element) -> Vec<&Element> {
+    let mut rows = Vec::new();
+    collect("w:tr", table, &mut rows);
+    rows
+}
+
+fn cells(row: &Element) -> Vec<&Element> {
+    let mut cells = Vec::new();
+    collect("w:tc", row, &mut cells);
+    cells
+}
+
+/// Rows and cells may stand in content controls or tracked insertions.
+fn collect<'a>(name: &str, parent: &'a Element, found: &mut Vec<&'a Element>) {
+    for element in parent.elements() {
+        match element.name.as_str() {
+            n if n == name => found.push(element),
+            "w:sdt" | "w:sdtContent" | "w:customXml" | "w:ins" | "w:moveTo" => {
+                collect(name, element, found);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The cells of a table of one column, which is there to draw boxes around text.
+pub(super) fn boxed(table: &Element) -> Option<Vec<&Element>> {
+    let rows = rows(table);
+    rows.iter()
+        .map(|row| match cells(row).as_slice() {
+            [cell] => Some(*cell),
+            _ => None,
+        })
+        .collect()
+}
+
+pub(super) fn read(table: &Element, cited: &mut Cited) -> Table {
+    let kept: Vec<&Element> = rows(table)
+        .into_iter()
+        .filter(|row| !is_deleted(row))
+        .collect();
+    let mut rows: Vec<Vec<String>> = Vec::with_capacity(kept.len());
+    for row in &kept {
+        let above = rows.last().map(Vec::as_slice).unwrap_or_default();
+        rows.push(read_row(row, above, cited));
+    }
+    let header_rows = header_rows(table, &kept);
+    rows.retain(|row| row.iter().any(|cell| !cell.is_empty()));
+    Table { header_rows, rows }
+}
+
+fn is_deleted(row: &Element) -> bool {
+    row.at(&["w:trPr", "w:del"]).is_some()
+}
+
+fn header_rows(table: &Element, rows: &[&Element]) -> u32 {
+    let repeats = |row: &&&Element| row.child("w:trPr").is_some_and(|p| p.flag("w:tblHeader"));
+    let marked = rows.iter().take_while(repeats).count() as u32;
+    if marked > 0 || rows.len() < 2 {
+        return marked.min(1);
+    }
+    let look = table.at(&["w:tblPr", "w:tblLook"]);
+    let first_row = look.is_some_and(|look| {
+        let bits = look
+            .attribute("val")
+            .and_then(|v| u32::from_str_radix(v, 16).ok());
+        matches!(look.attribute("firstRow"), Some("1" | "true"))
+            || (look.attribute("firstRow").is_none() && bits.is_some_and(|b| b & 0x20 != 0))
+    });
+    u32::from(first_row)
+}
+
+fn read_row(row: &Element, above: &[String], cited: &mut Cited) -> Vec<String> {
+    let before = row.child("w:trPr").and_then(|p| p.value("w:gridBefore"));
+    let mut out = vec![String::new(); count(before, 0)];
+    for cell in cells(row) {
+        let properties = cell.child("w:tcPr");
+        let span = count(properties.and_then(|p| p.value("w:gridSpan")), 1);
+        let goes_on = properties
+            .and_then(|p| p.child("w:vMerge"))
+            .is_some_and(|merge| merge.attribute("val") != Some("restart"));
+        let text = match goes_on {
+            true => above.get(out.len()).cloned().unwrap_or_default(),
+            false => text(cell, cited),
+        };
+        out.push(text);
+        let room = WIDEST.saturating_sub(out.len());
+        out.extend(std::iter::repeat_n(String::new(), (span - 1).min(room)));
+    }
+    out
+}
+
+fn count(value: Option<&str>, least: usize) -> usize {
+    let value = value.and_then(|v| v.parse().ok()).unwrap_or(least);
+    value.clamp(least, WIDEST)
+}
+
+fn text(cell: &Element, cited: &mut Cited) -> String {
+    let mut paragraphs = Vec::new();
+    cell.find_all("w:p", &mut paragraphs);
+    let lines = paragraphs
+        .into_iter()
+        .map(|p| inline::read(p, cited).text.trim().to_owned());
+    let lines: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
+    lines.join("\n")
+}

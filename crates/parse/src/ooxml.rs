@@ -1,0 +1,130 @@
+//! What Word, PowerPoint and Excel files share: parts, relationships, properties.
+
+use std::collections::BTreeMap;
+use std::io::Cursor;
+
+use crate::archive::Archive;
+use crate::builder::TextBuilder;
+use crate::xml::{Element, Xml};
+use crate::{Error, Format, Limits};
+
+/// Relationships of one part. Those that point outside the file are left out.
+#[derive(Debug, Default)]
+pub(crate) struct Relations {
+    by_id: BTreeMap<String, Relation>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Relation {
+    /// The last word of its type, such as `header`.
+    pub(crate) kind: String,
+    /// A name in the archive.
+    pub(crate) target: String,
+}
+
+impl Relations {
+    pub(crate) fn of(
+        archive: &mut Archive<'_>,
+        part: &str,
+        format: Format,
+        limits: &Limits,
+    ) -> Result<Self, Error> {
+        let (folder, file) = part.rsplit_once('/').unwrap_or(("", part));
+        let name = match folder {
+            "" => format!("_rels/{file}.rels"),
+            folder => format!("{folder}/_rels/{file}.rels"),
+        };
+        let Some(root) = whole_part(archive, &name, format, limits)? else {
+            return Ok(Self::default());
+        };
+        let inside = root
+            .elements()
+            .filter(|e| e.attribute("TargetMode") != Some("External"));
+        let by_id =
+            inside.filter_map(|e| Some((e.attribute("Id")?.to_owned(), relation(e, folder)?)));
+        Ok(Self {
+            by_id: by_id.collect(),
+        })
+    }
+
+    /// The target of the first relation of a kind.
+    pub(crate) fn first(&self, kind: &str) -> Option<&str> {
+        let of_kind = |relation: &&Relation| relation.kind == kind;
+        let first = self.by_id.values().find(of_kind);
+        first.map(|relation| relation.target.as_str())
+    }
+
+    pub(crate) fn all<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a str> {
+        let of_kind = self.by_id.values().filter(move |r| r.kind == kind);
+        of_kind.map(|r| r.target.as_str())
+    }
+}
+
+fn relation(element: &Element, folder: &str) -> Option<Relation> {
+    let kind = element.attribute("Type")?.rsplit('/').next()?.to_owned();
+    let target = resolve(folder, element.attribute("Target")?);
+    Some(Relation { kind, target })
+}
+
+/// A target relative to a folder of the archive; it cannot leave the archive.
+pub(crate) fn resolve(folder: &str, target: &str) -> String {
+    let (base, target) = match target.strip_prefix('/') {
+        Some(absolute) => ("", absolute),
+        None => (folder, target),
+    };
+    let mut path: Vec<&str> = base.split('/').filter(|s| !s.is_empty()).collect();
+    for step in target.split('/') {
+        match step {
+            "" | "." => {}
+            ".." => {
+                path.pop();
+            }
+            step => path.push(step),
+        }
+    }
+    path.join("/")
+}
+
+/// A small part as one tree; `None` where the archive lacks it.
+pub(crate) fn whole_part(
+    archive: &mut Archive<'_>,
+    name: &str,
+    format: Format,
+    limits: &Limits,
+) -> Result<Option<Element>, Error> {
+    let Some(bytes) = archive.read(name)? else {
+        return Ok(None);
+    };
+    let mut xml = Xml::new(Cursor::new(bytes), format, limits);
+    match xml.next_start()? {
+        Some(root) => xml.tree(root).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Title, author and dates from `docProps/core.xml`. A broken one costs nothing but a warning.
+pub(crate) fn properties(
+    archive: &mut Archive<'_>,
+    format: Format,
+    limits: &Limits,
+    out: &mut TextBuilder,
+) {
+    let core = match whole_part(archive, "docProps/core.xml", format, limits) {
+        Ok(Some(core)) => core,
+        Ok(None) => return,
+        Err(cause) => return out.warn(format!("its properties could not be read: {cause}")),
+    };
+    for element in core.elements() {
+        let value = element.text();
+        let name = element.name.rsplit(':').next().unwrap_or_default();
+        match name {
+            "title" => out.title(&value),
+            "creator" => out.property("author", &value),
+            "language" => out.claimed_language(&value),
+            "subject" | "description" | "keywords" | "created" | "modified" => {
+                out.property(name, &value);
+            }
+            _ => {}
+        }
+    }
+}
