@@ -53,6 +53,8 @@ struct Run {
     /// The id of each accepted write; its place plus one is its epoch.
     accepted: Arc<Mutex<Vec<(Epoch, u64)>>>,
     callers: JoinSet<()>,
+    /// Those who may wait for a write that nobody makes: only the end tells them.
+    readers: JoinSet<()>,
     next_id: u64,
 }
 
@@ -63,7 +65,10 @@ impl Run {
         let settings = Settings {
             budget_bytes: budget,
             flush_bytes: random.random_range(1..=budget * 2),
-            flush_interval: Duration::from_millis(random.random_range(1..500)),
+            flush_interval: match random.random_bool(0.3) {
+                true => FOREVER * 24,
+                false => Duration::from_millis(random.random_range(1..500)),
+            },
             flush_deadline: Duration::from_secs(random.random_range(1..30)),
         };
         let store = draw_store(&mut random);
@@ -74,6 +79,7 @@ impl Run {
             store,
             accepted: Arc::default(),
             callers: JoinSet::new(),
+            readers: JoinSet::new(),
             next_id: 0,
         }
     }
@@ -83,16 +89,13 @@ impl Run {
             self.step().await;
             self.stays_within_budget();
         }
+        if self.random.random_bool(0.5) {
+            all_answered(&mut self.callers).await;
+        }
         let ended = timeout(FOREVER, self.coordinator.shutdown()).await;
-        let ended = ended.expect("a shutdown ends");
-        timeout(FOREVER, async {
-            while let Some(caller) = self.callers.join_next().await {
-                caller.expect("no caller saw an untrue answer");
-            }
-        })
-        .await
-        .expect("nobody waits for ever");
-        self.nothing_is_lost(ended);
+        all_answered(&mut self.callers).await;
+        all_answered(&mut self.readers).await;
+        self.nothing_is_lost(ended.expect("a shutdown ends"));
     }
 
     async fn step(&mut self) {
@@ -168,7 +171,7 @@ impl Run {
     fn read(&mut self) {
         let ahead = self.random.random_range(0..3);
         let caller = Caller::of(self);
-        self.callers.spawn(async move {
+        self.readers.spawn(async move {
             let epoch = Epoch(caller.coordinator.watermarks().accepted.0 + ahead);
             if let Ok(view) = caller.coordinator.snapshot_at_least(epoch).await {
                 assert!(view.epoch >= epoch);
@@ -213,6 +216,17 @@ impl Run {
             assert_eq!(all[epoch.0 as usize - 1], *id, "epoch {epoch}");
         }
     }
+}
+
+async fn all_answered(callers: &mut JoinSet<()>) {
+    let answers = async {
+        while let Some(caller) = callers.join_next().await {
+            caller.expect("no caller saw an untrue answer");
+        }
+    };
+    timeout(FOREVER, answers)
+        .await
+        .expect("nobody waits for ever");
 }
 
 struct Caller {
