@@ -4,13 +4,14 @@
 //! `bench/out/figures.jsonl`. A figure stands beside a peer or a limit taken in
 //! the same run on the same input; see `report`.
 
+mod coordinator;
 mod report;
 
 use report::Report;
 
 type Topic = (&'static str, fn(&mut Report) -> anyhow::Result<()>);
 
-const TOPICS: &[Topic] = &[];
+const TOPICS: &[Topic] = &[("coordinator", coordinator::run)];
 
 fn main() -> anyhow::Result<()> {
     let wanted: Vec<String> = std::env::args().skip(1).collect();

@@ -282,7 +282,7 @@ impl<H: FlushHandler> Shared<H> {
             self.space.add_permits(bytes);
         })?;
         let full = accepted.open_bytes >= self.settings.flush_bytes;
-        if accepted.first || full || self.waiting_writers() > 0 {
+        if accepted.first || full {
             self.progress.kick();
         }
         Ok(Receipt::new(accepted.epoch, Arc::clone(&self.progress)))
