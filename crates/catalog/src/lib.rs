@@ -1,0 +1,19 @@
+//! The catalog: who, what, which version, which run, which work; and the ledger.
+//!
+//! One body of SQL serves SQLite and PostgreSQL. Callers hold an `Arc<dyn Catalog>` and
+//! never learn which. Every method is one transaction and goes through
+//! [`durable::effect`] when it writes, under the name `catalog.<method>`. Time comes in as
+//! an argument and is cut to microseconds, the finer of what both databases keep.
+
+mod error;
+
+pub mod records;
+
+pub mod seam;
+
+mod sql;
+
+pub use error::Error;
+pub use records::*;
+pub use seam::{Accounts, Catalog, Library, Operations, Queue, Runs};
+pub use sql::{Settings, open};

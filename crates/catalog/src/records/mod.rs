@@ -1,0 +1,56 @@
+//! Plain data that crosses the seam.
+
+mod account;
+mod library;
+mod listing;
+mod operation;
+mod queue;
+mod run;
+
+pub use account::*;
+pub use library::*;
+pub use listing::*;
+pub use operation::*;
+pub use queue::*;
+pub use run::*;
+
+/// An enum stored as text: the words of the schema's CHECKs.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
+            schemars::JsonSchema,
+        )]
+        #[serde(rename_all = "snake_case")]
+        pub enum $name { $($(#[$vdoc])* $variant),* }
+
+        impl $name {
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text),* }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = crate::Error;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                match text {
+                    $($text => Ok(Self::$variant),)*
+                    other => Err(crate::Error::corrupt(format_args!(
+                        "`{other}` where a {} belongs", stringify!($name)
+                    ))),
+                }
+            }
+        }
+    };
+}
+use words;

@@ -1,0 +1,101 @@
+//! Work, and the claims on it.
+
+use chrono::{DateTime, Utc};
+use model::{
+    ContentHash, DocumentId, Gap, GenerationId, JobId, KbId, PageSize, RunId, Step, TenantId,
+    UnitName, VersionId, Warning,
+};
+
+use super::RunStats;
+
+/// The right to perform one step, until its lease ends or a later claim takes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    pub work: i64,
+    /// The fence: greater than that of every earlier claim on the same version. Every
+    /// later write of the step shows it, here and to the index.
+    pub token: u64,
+    pub step: Step,
+    /// Counts failures so far from 1; a wait is not a failure.
+    pub attempt: u32,
+    pub tenant: TenantId,
+    pub kb: KbId,
+    pub generation: GenerationId,
+    pub document: DocumentId,
+    pub run: RunId,
+    pub version_number: u32,
+    pub job: Option<JobId>,
+    pub lease_until: DateTime<Utc>,
+    pub trace: Option<String>,
+}
+
+/// What Prep found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Prepared {
+    /// Names with their position in reading order.
+    pub units: Vec<(UnitName, u32)>,
+    /// Replaces the admission's title only where that gave none.
+    pub title: Option<String>,
+    pub language: Option<String>,
+    pub media_type: Option<String>,
+    pub pages: Vec<PageSize>,
+    pub gaps: Vec<Gap>,
+    pub warnings: Vec<Warning>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UnitOutcome {
+    Done {
+        chunks: u64,
+        tokens: u64,
+        /// Of the chunks, those whose embedding was reused.
+        reused: u64,
+        /// The index holds the unit from this flush on.
+        flush: u64,
+    },
+    Gap {
+        reason: String,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnitDone {
+    pub unit: UnitName,
+    pub pass: u32,
+    pub outcome: UnitOutcome,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Completion {
+    OthersOpen,
+    /// Told to one unit of a pass, and told again when that unit is redelivered.
+    Last,
+    /// Prep has run again since: this step has nothing to say any more.
+    StalePass,
+}
+
+/// What Finalize brings to be made visible.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Activation {
+    pub version: VersionId,
+    pub pass: u32,
+    pub root_hash: ContentHash,
+    /// The flush the index must have reached before the version is read.
+    pub flush: u64,
+    pub stats: RunStats,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retried {
+    Scheduled,
+    /// Attempts are used up: the run has failed and waits among the dead letters.
+    DeadLettered,
+}
+
+/// A wait that is nobody's failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wait {
+    pub not_before: DateTime<Utc>,
+    /// Shown on the run, in plain words: `the job is paused`.
+    pub why: String,
+}

@@ -1,0 +1,64 @@
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use model::{ApiKeyId, ContentHash, TenantId, UserId};
+
+use crate::{
+    ApiKey, Error, FirstStart, FirstStarted, NewApiKey, NewUser, Tenant, User, UserChange,
+};
+
+/// Who there is.
+#[async_trait]
+pub trait Accounts {
+    /// Makes the first tenant, its admin and its knowledge base, unless there is a tenant.
+    async fn ensure_first_start(
+        &self,
+        first: FirstStart,
+        now: DateTime<Utc>,
+    ) -> Result<FirstStarted, Error>;
+
+    async fn create_tenant(&self, name: &str, now: DateTime<Utc>) -> Result<Tenant, Error>;
+
+    async fn tenants(&self) -> Result<Vec<Tenant>, Error>;
+
+    async fn create_user(
+        &self,
+        tenant: TenantId,
+        user: NewUser,
+        now: DateTime<Utc>,
+    ) -> Result<User, Error>;
+
+    async fn users(&self, tenant: TenantId) -> Result<Vec<User>, Error>;
+
+    /// Before sign-in there is no tenant yet: this looks among all of them.
+    async fn user_by_login(&self, login: &str) -> Result<Option<User>, Error>;
+
+    async fn update_user(
+        &self,
+        tenant: TenantId,
+        user: UserId,
+        change: UserChange,
+    ) -> Result<User, Error>;
+
+    async fn create_api_key(
+        &self,
+        tenant: TenantId,
+        key: NewApiKey,
+        now: DateTime<Utc>,
+    ) -> Result<ApiKey, Error>;
+
+    async fn api_keys(&self, tenant: TenantId) -> Result<Vec<ApiKey>, Error>;
+
+    /// Revoking twice keeps the first time.
+    async fn revoke_api_key(
+        &self,
+        tenant: TenantId,
+        key: ApiKeyId,
+        now: DateTime<Utc>,
+    ) -> Result<(), Error>;
+
+    /// The key as it is, revoked or expired included: whoever asks decides, and says why.
+    async fn api_key_by_hash(&self, hash: ContentHash) -> Result<Option<ApiKey>, Error>;
+
+    /// Remembers when a key was last used; losing one such mark is no loss.
+    async fn touch_api_key(&self, key: ApiKeyId, now: DateTime<Utc>) -> Result<(), Error>;
+}

@@ -1,0 +1,21 @@
+//! What a catalog promises, by the reader it promises it to.
+//!
+//! Every method is one transaction, so nothing half-done crosses this seam. Everything
+//! belongs to a tenant; another tenant's id is answered exactly as an unknown one.
+
+mod accounts;
+mod library;
+mod operations;
+mod queue;
+mod runs;
+
+pub use accounts::Accounts;
+pub use library::Library;
+pub use operations::Operations;
+pub use queue::Queue;
+pub use runs::Runs;
+
+/// The whole catalog, as `Arc<dyn Catalog>` hands it round.
+pub trait Catalog: Accounts + Library + Queue + Runs + Operations + Send + Sync {}
+
+impl<T: Accounts + Library + Queue + Runs + Operations + Send + Sync> Catalog for T {}

@@ -1,0 +1,82 @@
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use model::{FollowUps, JobStatus, StepKind};
+
+use crate::{Claim, Completion, Error, Prepared, Retried, RunError, UnitDone, Wait};
+
+/// Work under fenced leases.
+///
+/// A method that takes a [`Claim`] answers [`Error::Fenced`] and changes nothing when a
+/// later claim holds the work or the work is gone, unless this very call was answered
+/// before and only its answer was lost: then it gives that answer again.
+#[async_trait]
+pub trait Queue {
+    /// Takes up to `max` due steps for `lease`, the longest due first. Never hands out a
+    /// step whose lease is running.
+    async fn claim(
+        &self,
+        kinds: &[StepKind],
+        worker: &str,
+        max: usize,
+        lease: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<Claim>, Error>;
+
+    /// Prolongs the leases still held and says which those are.
+    async fn heartbeat(
+        &self,
+        claims: &[Claim],
+        lease: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<bool>, Error>;
+
+    /// The state of the job the step belongs to, for the gate; `None` where there is none.
+    async fn job_gate(&self, claim: &Claim) -> Result<Option<JobStatus>, Error>;
+
+    /// Prep's transaction: a new pass with its units open, one Extract for each (Finalize
+    /// when there are none), and Prep itself gone from the queue.
+    async fn prepared(
+        &self,
+        claim: &Claim,
+        prepared: Prepared,
+        now: DateTime<Utc>,
+    ) -> Result<(u32, FollowUps), Error>;
+
+    /// Extract's transaction: the unit's marker, the version's counter, Finalize from the
+    /// unit that is last, and the step itself gone from the queue.
+    async fn complete_unit(
+        &self,
+        claim: &Claim,
+        done: UnitDone,
+        now: DateTime<Utc>,
+    ) -> Result<Completion, Error>;
+
+    /// Gives the step back to wait; nothing is counted against it.
+    async fn release(&self, claim: &Claim, wait: Wait, now: DateTime<Utc>) -> Result<(), Error>;
+
+    /// Gives the step back after a failure that may pass. With attempts used up, dead
+    /// letter and failed run are one transaction.
+    async fn retry_later(
+        &self,
+        claim: &Claim,
+        error: RunError,
+        not_before: DateTime<Utc>,
+        now: DateTime<Utc>,
+    ) -> Result<Retried, Error>;
+
+    /// The document is at fault: its run has failed and has no work left.
+    async fn fail_run(
+        &self,
+        claim: &Claim,
+        error: RunError,
+        now: DateTime<Utc>,
+    ) -> Result<(), Error>;
+
+    /// The run is canceled and has no work left.
+    async fn stop_run(&self, claim: &Claim, why: &str, now: DateTime<Utc>) -> Result<(), Error>;
+
+    /// When the next step falls due, leases included; `None` when the queue is empty.
+    async fn next_due(&self) -> Result<Option<DateTime<Utc>>, Error>;
+}

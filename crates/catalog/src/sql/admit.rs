@@ -1,0 +1,388 @@
+//! Admission: bytes that have arrived become a version with a run, or are skipped.
+//!
+//! The document's row is locked from the first statement on, so that admissions of one
+//! document stand in a line and "is it new" has one answer.
+
+use chrono::{DateTime, Utc};
+use model::{DocumentId, JobId, RunId, SourceId, Step, TenantId, UserId, VersionId};
+use serde_json::{Map, Value};
+use sqlx::{QueryBuilder, query};
+use uuid::Uuid;
+
+use super::cells::{Cells, bytes, json, text};
+use super::dialect::Dialect;
+use super::events::{News, tell};
+use super::{Tx, work};
+use crate::{Admission, Admitted, Error, Outcome, SkipReason};
+
+pub async fn admit<DB: Dialect>(
+    c: &mut Tx<DB>,
+    admission: &Admission,
+    now: DateTime<Utc>,
+) -> Result<Admitted, Error> {
+    check_place::<DB>(c, admission).await?;
+    let (document, fresh) = lock_document::<DB>(c, admission, now).await?;
+    let known = if fresh {
+        None
+    } else {
+        same_bytes::<DB>(c, document, admission).await?
+    };
+    let admitted = match known {
+        Some(known) => skip::<DB>(c, document, known, admission).await?,
+        None => begin::<DB>(c, document, fresh, admission, now).await?,
+    };
+    if let Some(job) = admission.job {
+        claim_for_job::<DB>(c, admission.tenant, job, &admitted, now).await?;
+    }
+    tell::<DB>(c, news(admission, &admitted), now).await?;
+    Ok(admitted)
+}
+
+fn news(admission: &Admission, admitted: &Admitted) -> News {
+    let (kind, data) = match admitted.outcome {
+        Outcome::Skipped { reason } => (
+            "document.skipped",
+            serde_json::json!({ "reason": reason.as_str() }),
+        ),
+        Outcome::New | Outcome::NewVersion => ("run.queued", serde_json::json!({})),
+    };
+    News {
+        tenant: admission.tenant,
+        kind,
+        run: admitted.run,
+        document: Some(admitted.document),
+        job: admission.job,
+        data,
+    }
+}
+
+async fn check_place<DB: Dialect>(c: &mut Tx<DB>, admission: &Admission) -> Result<(), Error> {
+    let found = query(
+        "SELECT k.id FROM knowledge_bases k
+         JOIN generations g ON g.kb_id = k.id AND g.id = $3 AND g.state <> 'retired'
+         WHERE k.id = $1 AND k.tenant_id = $2",
+    )
+    .bind(admission.kb.as_uuid())
+    .bind(admission.tenant.as_uuid())
+    .bind(admission.generation.as_uuid())
+    .fetch_optional(c)
+    .await?;
+    found
+        .map(drop)
+        .ok_or_else(|| Error::not_found("knowledge base", admission.kb))
+}
+
+/// The document's id, and whether this admission made it.
+async fn lock_document<DB: Dialect>(
+    c: &mut Tx<DB>,
+    admission: &Admission,
+    now: DateTime<Utc>,
+) -> Result<(DocumentId, bool), Error> {
+    let proposed = Uuid::now_v7();
+    let row = query(
+        "INSERT INTO documents
+             (id, tenant_id, kb_id, source_uri, source_id, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $6)
+         ON CONFLICT (tenant_id, kb_id, source_uri) DO UPDATE
+             SET source_id = coalesce(excluded.source_id, documents.source_id)
+         RETURNING id",
+    )
+    .bind(proposed)
+    .bind(admission.tenant.as_uuid())
+    .bind(admission.kb.as_uuid())
+    .bind(admission.source_uri.as_str())
+    .bind(admission.source.map(SourceId::as_uuid))
+    .bind(now)
+    .fetch_one(c)
+    .await?;
+    let id: Uuid = Cells::<DB>(&row).get("id")?;
+    Ok((DocumentId::from_uuid(id), id == proposed))
+}
+
+struct Known {
+    version: VersionId,
+    run: Option<RunId>,
+    reason: SkipReason,
+}
+
+/// The version that already is these bytes: the one that answers, or one under way.
+async fn same_bytes<DB: Dialect>(
+    c: &mut Tx<DB>,
+    document: DocumentId,
+    admission: &Admission,
+) -> Result<Option<Known>, Error> {
+    let active = query(
+        "SELECT v.id FROM activations a JOIN document_versions v ON v.id = a.version_id
+         WHERE a.document_id = $1 AND a.generation_id = $2 AND a.closed_at IS NULL
+           AND v.content_hash = $3",
+    )
+    .bind(document.as_uuid())
+    .bind(admission.generation.as_uuid())
+    .bind(bytes(&admission.content_hash))
+    .fetch_optional(&mut *c)
+    .await?;
+    let live = query(
+        "SELECT id AS run_id, version_id AS id FROM ingestion_runs
+         WHERE document_id = $1 AND generation_id = $2 AND content_hash = $3
+           AND status IN ('queued', 'running')",
+    )
+    .bind(document.as_uuid())
+    .bind(admission.generation.as_uuid())
+    .bind(bytes(&admission.content_hash))
+    .fetch_optional(c)
+    .await?;
+    let known = |row: &DB::Row, reason| {
+        let row = Cells::<DB>(row);
+        let run = match reason {
+            SkipReason::LiveRun => Some(row.id("run_id", RunId::from_uuid)?),
+            SkipReason::SameContent => None,
+        };
+        Ok(Known {
+            version: row.id("id", VersionId::from_uuid)?,
+            run,
+            reason,
+        })
+    };
+    match (live, active) {
+        (Some(row), _) => known(&row, SkipReason::LiveRun).map(Some),
+        (None, Some(row)) => known(&row, SkipReason::SameContent).map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
+/// The source has shown these bytes again: they now stand where it shows them, so that
+/// an in-between version that finishes late does not replace them.
+async fn skip<DB: Dialect>(
+    c: &mut Tx<DB>,
+    document: DocumentId,
+    known: Known,
+    admission: &Admission,
+) -> Result<Admitted, Error> {
+    query(
+        "UPDATE document_versions SET
+             source_order = CASE WHEN source_order < $2 THEN $2 ELSE source_order END,
+             claimed_directly = CASE WHEN $3 THEN TRUE ELSE claimed_directly END
+         WHERE id = $1",
+    )
+    .bind(known.version.as_uuid())
+    .bind(admission.order.as_str())
+    .bind(admission.job.is_none())
+    .execute(c)
+    .await?;
+    let outcome = Outcome::Skipped {
+        reason: known.reason,
+    };
+    Ok(Admitted {
+        document,
+        version: known.version,
+        run: known.run,
+        outcome,
+    })
+}
+
+async fn begin<DB: Dialect>(
+    c: &mut Tx<DB>,
+    document: DocumentId,
+    fresh: bool,
+    admission: &Admission,
+    now: DateTime<Utc>,
+) -> Result<Admitted, Error> {
+    let version = VersionId::from_uuid(Uuid::now_v7());
+    let run = RunId::from_uuid(Uuid::now_v7());
+    insert_version::<DB>(c, document, version, run, admission, now).await?;
+    insert_metadata::<DB>(c, version, admission).await?;
+    insert_run::<DB>(c, document, version, run, admission, now).await?;
+    query("UPDATE documents SET latest_version = $2, updated_at = $3 WHERE id = $1")
+        .bind(document.as_uuid())
+        .bind(version.as_uuid())
+        .bind(now)
+        .execute(&mut *c)
+        .await?;
+    work::enqueue::<DB>(c, &Step::Prep { version }, now).await?;
+    let outcome = if fresh {
+        Outcome::New
+    } else {
+        Outcome::NewVersion
+    };
+    Ok(Admitted {
+        document,
+        version,
+        run: Some(run),
+        outcome,
+    })
+}
+
+async fn insert_version<DB: Dialect>(
+    c: &mut Tx<DB>,
+    document: DocumentId,
+    version: VersionId,
+    run: RunId,
+    admission: &Admission,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let row = query(
+        "UPDATE knowledge_bases SET next_number = next_number + 1 WHERE id = $1
+         RETURNING next_number - 1 AS number",
+    )
+    .bind(admission.kb.as_uuid())
+    .fetch_one(&mut *c)
+    .await?;
+    query(
+        "INSERT INTO document_versions (id, document_id, tenant_id, kb_id, generation_id, run_id,
+             number, content_hash, size, media_type, filename, title, metadata, source_order,
+             claimed_directly, state, gaps, warnings, created_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, 'pending',
+             $16, $16, $17)",
+    )
+    .bind(version.as_uuid())
+    .bind(document.as_uuid())
+    .bind(admission.tenant.as_uuid())
+    .bind(admission.kb.as_uuid())
+    .bind(admission.generation.as_uuid())
+    .bind(run.as_uuid())
+    .bind(Cells::<DB>(&row).get::<i64>("number")?)
+    .bind(bytes(&admission.content_hash))
+    .bind(admission.size.cast_signed())
+    .bind(admission.media_type.as_deref())
+    .bind(text(&admission.filename))
+    .bind(admission.title.as_deref().map(text))
+    .bind(json(&without_nul(Value::Object(
+        admission.metadata.clone(),
+    ))))
+    .bind(admission.order.as_str())
+    .bind(admission.job.is_none())
+    .bind(json(&Value::Array(Vec::new())))
+    .bind(now)
+    .execute(c)
+    .await?;
+    Ok(())
+}
+
+fn without_nul(value: Value) -> Value {
+    match value {
+        Value::String(string) => Value::String(text(&string)),
+        Value::Array(values) => values.into_iter().map(without_nul).collect(),
+        Value::Object(fields) => {
+            let clean = |(key, value): (String, Value)| (text(&key), without_nul(value));
+            Value::Object(fields.into_iter().map(clean).collect())
+        }
+        other => other,
+    }
+}
+
+async fn insert_metadata<DB: Dialect>(
+    c: &mut Tx<DB>,
+    version: VersionId,
+    admission: &Admission,
+) -> Result<(), Error> {
+    let pairs = metadata_pairs(&admission.metadata);
+    for pairs in pairs.chunks(1000) {
+        let mut insert: QueryBuilder<DB> =
+            QueryBuilder::new("INSERT INTO version_metadata (kb_id, key, value, version_id) ");
+        insert.push_values(pairs, |mut row, (key, value)| {
+            row.push_bind(admission.kb.as_uuid())
+                .push_bind(key.clone())
+                .push_bind(value.clone())
+                .push_bind(version.as_uuid());
+        });
+        insert
+            .push(" ON CONFLICT DO NOTHING")
+            .build()
+            .execute(&mut *c)
+            .await?;
+    }
+    Ok(())
+}
+
+/// What filters can ask for: each scalar under its key, each element of a list too.
+fn metadata_pairs(metadata: &Map<String, Value>) -> Vec<(String, String)> {
+    let scalar = |value: &Value| match value {
+        Value::String(string) => Some(text(string)),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(truth) => Some(truth.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    };
+    let values = |value: &Value| match value {
+        Value::Array(values) => values.iter().filter_map(scalar).collect(),
+        other => scalar(other).into_iter().collect::<Vec<_>>(),
+    };
+    let pairs = |(key, value): (&String, &Value)| {
+        let key = text(key);
+        values(value)
+            .into_iter()
+            .map(move |value| (key.clone(), value))
+            .collect::<Vec<_>>()
+    };
+    metadata.iter().flat_map(pairs).collect()
+}
+
+async fn insert_run<DB: Dialect>(
+    c: &mut Tx<DB>,
+    document: DocumentId,
+    version: VersionId,
+    run: RunId,
+    admission: &Admission,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    query(
+        "INSERT INTO ingestion_runs (id, tenant_id, kb_id, generation_id, document_id, version_id,
+             source_uri, content_hash, job_id, source_id, status, run_type, initiated_by, config,
+             trace, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'queued', $11, $12, $13, $14, $15, $15)",
+    )
+    .bind(run.as_uuid())
+    .bind(admission.tenant.as_uuid())
+    .bind(admission.kb.as_uuid())
+    .bind(admission.generation.as_uuid())
+    .bind(document.as_uuid())
+    .bind(version.as_uuid())
+    .bind(admission.source_uri.as_str())
+    .bind(bytes(&admission.content_hash))
+    .bind(admission.job.map(JobId::as_uuid))
+    .bind(admission.source.map(SourceId::as_uuid))
+    .bind(admission.run_type.as_str())
+    .bind(admission.initiated_by.map(UserId::as_uuid))
+    .bind(json(&admission.config))
+    .bind(admission.trace.as_deref())
+    .bind(now)
+    .execute(c)
+    .await?;
+    Ok(())
+}
+
+async fn claim_for_job<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    job: JobId,
+    admitted: &Admitted,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let outcome = match admitted.outcome {
+        Outcome::New => "new",
+        Outcome::NewVersion => "new_version",
+        Outcome::Skipped { .. } => "skipped",
+    };
+    let skipped = i64::from(outcome == "skipped");
+    let counted = query(
+        "UPDATE jobs SET docs_seen = docs_seen + 1, docs_skipped = docs_skipped + $3,
+             runs_open = runs_open + 1 - $3, updated_at = $4
+         WHERE id = $1 AND tenant_id = $2 RETURNING id",
+    )
+    .bind(job.as_uuid())
+    .bind(tenant.as_uuid())
+    .bind(skipped)
+    .bind(now)
+    .fetch_optional(&mut *c)
+    .await?;
+    counted.ok_or_else(|| Error::not_found("job", job))?;
+    query(
+        "INSERT INTO job_versions (job_id, version_id, outcome) VALUES ($1, $2, $3)
+         ON CONFLICT DO NOTHING",
+    )
+    .bind(job.as_uuid())
+    .bind(admitted.version.as_uuid())
+    .bind(outcome)
+    .execute(c)
+    .await?;
+    Ok(())
+}

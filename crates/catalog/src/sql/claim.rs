@@ -1,0 +1,226 @@
+//! Leases: taking them, prolonging them, showing that one is held.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use model::{RunId, StepKind};
+use sqlx::{AssertSqlSafe, query};
+
+use super::cells::Cells;
+use super::dialect::Dialect;
+use super::events::{News, tell};
+use super::{Limits, Tx, end, work};
+use crate::{Claim, Error, RunError};
+
+pub async fn claim<DB: Dialect>(
+    c: &mut Tx<DB>,
+    wanted: Wanted,
+    limits: Limits,
+    now: DateTime<Utc>,
+) -> Result<Vec<Claim>, Error> {
+    if wanted.kinds.is_empty() || wanted.max == 0 {
+        return Ok(Vec::new());
+    }
+    if let Some(advance) = DB::ADVANCE_FENCE {
+        query(advance).execute(&mut *c).await?;
+    }
+    let rows = take::<DB>(c, &wanted, now).await?;
+    let mut claims = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let claim = work::read_claim::<DB>(row)?;
+        if Cells::<DB>(row).small("deliveries")? > limits.deliveries {
+            end::bury::<DB>(c, &claim, never_answered(limits), now).await?;
+        } else {
+            claims.push(claim);
+        }
+    }
+    claims.sort_by_key(|claim| claim.work);
+    started::<DB>(c, &claims, now).await?;
+    Ok(claims)
+}
+
+/// What a worker asks for.
+pub struct Wanted {
+    pub kinds: Vec<StepKind>,
+    pub worker: String,
+    pub max: usize,
+    pub lease: Duration,
+}
+
+fn never_answered(limits: Limits) -> RunError {
+    RunError {
+        code: "never_answered".into(),
+        message: format!(
+            "{} workers took this step and none answered",
+            limits.deliveries
+        ),
+        hint: Some("look for a crash at this document in the logs, then replay it".into()),
+    }
+}
+
+async fn take<DB: Dialect>(
+    c: &mut Tx<DB>,
+    wanted: &Wanted,
+    now: DateTime<Utc>,
+) -> Result<Vec<DB::Row>, Error> {
+    let sql = format!(
+        "WITH due AS MATERIALIZED (
+             SELECT id AS due_id FROM work
+             WHERE coalesce(lease_until, not_before) <= $1 AND kind IN ($2, $3, $4)
+             ORDER BY coalesce(lease_until, not_before), id LIMIT $5 {}
+         )
+         UPDATE work SET token = {}, worker = $6, lease_until = $7, deliveries = deliveries + 1
+         FROM due WHERE work.id = due_id
+         RETURNING id, token, step, attempts, deliveries, tenant_id, kb_id, generation_id,
+             document_id, run_id, number, job_id, lease_until, trace",
+        DB::SKIP_LOCKED,
+        DB::NEXT_TOKEN
+    );
+    let kind = |at: usize| wanted.kinds.get(at).unwrap_or(&wanted.kinds[0]).as_str();
+    let rows = query(AssertSqlSafe(sql))
+        .bind(now)
+        .bind(kind(0))
+        .bind(kind(1))
+        .bind(kind(2))
+        .bind(i64::try_from(wanted.max).unwrap_or(i64::MAX))
+        .bind(wanted.worker.as_str())
+        .bind(now + wanted.lease)
+        .fetch_all(c)
+        .await?;
+    Ok(rows)
+}
+
+/// Tells the runs that somebody is at them. A run another transaction holds is left
+/// alone: this one holds its work, and would otherwise wait in the wrong order.
+async fn started<DB: Dialect>(
+    c: &mut Tx<DB>,
+    claims: &[Claim],
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let sql = format!(
+        "UPDATE ingestion_runs SET status = 'running', started_at = coalesce(started_at, $2),
+             heartbeat_at = $2, updated_at = $2, waiting = NULL, waiting_until = NULL, stage = $3
+         WHERE id IN (
+             SELECT id FROM ingestion_runs
+             WHERE id = $1 AND status IN ('queued', 'running')
+               AND (status = 'queued' OR waiting IS NOT NULL OR stage IS NULL OR stage <> $3) {}
+         ) RETURNING started_at",
+        DB::SKIP_LOCKED
+    );
+    let runs: BTreeMap<_, _> = claims.iter().map(|claim| (claim.run, claim)).collect();
+    let mut news = Vec::new();
+    for claim in runs.into_values() {
+        let row = query(AssertSqlSafe(sql.clone()))
+            .bind(claim.run.as_uuid())
+            .bind(now)
+            .bind(claim.step.kind().as_str())
+            .fetch_optional(&mut *c)
+            .await?;
+        if let Some(row) = row
+            && Cells::<DB>(&row).at("started_at")? == now
+        {
+            news.push(running(claim));
+        }
+    }
+    news.sort_by_key(|news| news.tenant);
+    for news in news {
+        tell::<DB>(c, news, now).await?;
+    }
+    Ok(())
+}
+
+fn running(claim: &Claim) -> News {
+    News {
+        tenant: claim.tenant,
+        kind: "run.running",
+        run: Some(claim.run),
+        document: Some(claim.document),
+        job: claim.job,
+        data: serde_json::json!({ "stage": claim.step.kind().as_str() }),
+    }
+}
+
+pub async fn heartbeat<DB: Dialect>(
+    c: &mut Tx<DB>,
+    claims: &[Claim],
+    lease: Duration,
+    now: DateTime<Utc>,
+) -> Result<Vec<bool>, Error> {
+    let runs: BTreeSet<RunId> = claims.iter().map(|claim| claim.run).collect();
+    for run in runs {
+        query("UPDATE ingestion_runs SET heartbeat_at = $2 WHERE id = $1 AND status = 'running'")
+            .bind(run.as_uuid())
+            .bind(now)
+            .execute(&mut *c)
+            .await?;
+    }
+    // In the order of ids, as whoever prolongs the same leases does.
+    let mut order: Vec<usize> = (0..claims.len()).collect();
+    order.sort_by_key(|&at| claims[at].work);
+    let mut held = vec![false; claims.len()];
+    for at in order {
+        held[at] = prolong::<DB>(c, &claims[at], lease, now).await?;
+    }
+    Ok(held)
+}
+
+async fn prolong<DB: Dialect>(
+    c: &mut Tx<DB>,
+    claim: &Claim,
+    lease: Duration,
+    now: DateTime<Utc>,
+) -> Result<bool, Error> {
+    let row = query(
+        "UPDATE work SET lease_until = $3
+         WHERE id = $1 AND token = $2 AND lease_until IS NOT NULL RETURNING id",
+    )
+    .bind(claim.work)
+    .bind(claim.token.cast_signed())
+    .bind(now + lease)
+    .fetch_optional(c)
+    .await?;
+    Ok(row.is_some())
+}
+
+/// Locks the claim's run and its work; whether the claim still holds it.
+pub async fn holds<DB: Dialect>(c: &mut Tx<DB>, claim: &Claim) -> Result<bool, Error> {
+    let sql = format!(
+        "SELECT id FROM ingestion_runs WHERE id = $1 {}",
+        DB::FOR_UPDATE
+    );
+    query(AssertSqlSafe(sql))
+        .bind(claim.run.as_uuid())
+        .fetch_optional(&mut *c)
+        .await?;
+    // A step given back keeps its token and has no lease: it is nobody's.
+    let sql = format!(
+        "SELECT id FROM work WHERE id = $1 AND token = $2 AND lease_until IS NOT NULL {}",
+        DB::FOR_UPDATE
+    );
+    let row = query(AssertSqlSafe(sql))
+        .bind(claim.work)
+        .bind(claim.token.cast_signed())
+        .fetch_optional(c)
+        .await?;
+    Ok(row.is_some())
+}
+
+/// As [`holds`], for writes that have no answer to repeat.
+pub async fn must_hold<DB: Dialect>(c: &mut Tx<DB>, claim: &Claim) -> Result<(), Error> {
+    if holds::<DB>(c, claim).await? {
+        Ok(())
+    } else {
+        Err(Error::Fenced { work: claim.work })
+    }
+}
+
+pub async fn next_due<DB: Dialect>(c: &mut Tx<DB>) -> Result<Option<DateTime<Utc>>, Error> {
+    let row = query(
+        "SELECT coalesce(lease_until, not_before) AS due FROM work
+         ORDER BY coalesce(lease_until, not_before), id LIMIT 1",
+    )
+    .fetch_optional(c)
+    .await?;
+    row.map(|row| Cells::<DB>(&row).at("due")).transpose()
+}

@@ -1,0 +1,103 @@
+//! What the catalog asks of a database, and the few words in which the two differ.
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use sqlx::types::Json;
+use sqlx::{
+    ColumnIndex, Database, Decode, Encode, Executor, IntoArguments, Postgres, Sqlite, Type,
+};
+use uuid::Uuid;
+
+/// `Has<T, Is: Bound>` makes `T: Bound` follow from `DB: Dialect`, with no `where` elsewhere.
+pub trait Dialect:
+    Database<Arguments: IntoArguments<Self>>
+    + Has<Uuid, Is: Column<Self>>
+    + Has<Option<Uuid>, Is: Column<Self>>
+    + Has<String, Is: Column<Self>>
+    + Has<Option<String>, Is: Column<Self>>
+    + Has<i64, Is: Column<Self>>
+    + Has<Option<i64>, Is: Column<Self>>
+    + Has<f64, Is: Column<Self>>
+    + Has<bool, Is: Column<Self>>
+    + Has<Vec<u8>, Is: Column<Self>>
+    + Has<Option<Vec<u8>>, Is: Column<Self>>
+    + Has<DateTime<Utc>, Is: Column<Self>>
+    + Has<Option<DateTime<Utc>>, Is: Column<Self>>
+    + Has<Json<Value>, Is: Column<Self>>
+    + Has<Option<Json<Value>>, Is: Column<Self>>
+    + for<'s> Has<&'s str, Is: Encode<'s, Self> + Type<Self> + ColumnIndex<<Self as Database>::Row>>
+    + for<'s> Has<Option<&'s str>, Is: Encode<'s, Self> + Type<Self>>
+    + Has<usize, Is: ColumnIndex<<Self as Database>::Row>>
+    + for<'c> Has<&'c mut <Self as Database>::Connection, Is: Executor<'c, Database = Self>>
+{
+    /// Opens a transaction that will write.
+    const BEGIN: &'static str;
+    /// Opens a transaction that reads one state from first to last.
+    const BEGIN_SNAPSHOT: &'static str;
+    /// Ends a `SELECT`: the rows are ours until the end of the transaction.
+    const FOR_UPDATE: &'static str;
+    /// As [`Dialect::FOR_UPDATE`], and rows another worker holds are left out.
+    const SKIP_LOCKED: &'static str;
+    /// Run before a claim where the next token is not a sequence's own business.
+    const ADVANCE_FENCE: Option<&'static str>;
+    /// A token no earlier claim has. Evaluated once the row is locked, so that on one
+    /// row tokens grow in the order of the claims.
+    const NEXT_TOKEN: &'static str;
+    /// The migrations, oldest first, each with its name.
+    const MIGRATIONS: &'static [(&'static str, &'static str)];
+    /// Keeps other processes from migrating at the same time, to the transaction's end.
+    const LOCK_MIGRATIONS: Option<&'static str>;
+}
+
+impl Dialect for Sqlite {
+    // A read that upgrades to a write later is refused at once, whatever the busy timeout.
+    const BEGIN: &'static str = "BEGIN IMMEDIATE";
+    const BEGIN_SNAPSHOT: &'static str = "BEGIN";
+    const FOR_UPDATE: &'static str = "";
+    const SKIP_LOCKED: &'static str = "";
+    const ADVANCE_FENCE: Option<&'static str> =
+        Some("UPDATE counters SET last = last + 1 WHERE name = 'fence'");
+    const NEXT_TOKEN: &'static str = "(SELECT last FROM counters WHERE name = 'fence')";
+    const MIGRATIONS: &'static [(&'static str, &'static str)] = &[(
+        "0001_catalog",
+        include_str!("../../migrations/sqlite/0001_catalog.sql"),
+    )];
+    // BEGIN IMMEDIATE is the lock.
+    const LOCK_MIGRATIONS: Option<&'static str> = None;
+}
+
+impl Dialect for Postgres {
+    const BEGIN: &'static str = "BEGIN";
+    const BEGIN_SNAPSHOT: &'static str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+    const FOR_UPDATE: &'static str = "FOR UPDATE";
+    const SKIP_LOCKED: &'static str = "FOR UPDATE SKIP LOCKED";
+    const ADVANCE_FENCE: Option<&'static str> = None;
+    const NEXT_TOKEN: &'static str = "nextval('fence')";
+    const MIGRATIONS: &'static [(&'static str, &'static str)] = &[(
+        "0001_catalog",
+        include_str!("../../migrations/postgres/0001_catalog.sql"),
+    )];
+    const LOCK_MIGRATIONS: Option<&'static str> =
+        Some("SELECT pg_advisory_xact_lock(hashtext('gristmill catalog migrations'))");
+}
+
+/// A type both written and read.
+pub trait Column<DB: Database>:
+    for<'a> Encode<'a, DB> + for<'a> Decode<'a, DB> + Type<DB> + Send
+{
+}
+
+impl<T, DB: Database> Column<DB> for T where
+    T: for<'a> Encode<'a, DB> + for<'a> Decode<'a, DB> + Type<DB> + Send
+{
+}
+
+pub trait Has<T>: Same<T, Is = T> {}
+impl<T, S> Has<T> for S {}
+
+pub trait Same<T> {
+    type Is;
+}
+impl<T, S> Same<T> for S {
+    type Is = T;
+}

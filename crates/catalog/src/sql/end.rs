@@ -1,0 +1,252 @@
+//! How runs end: status, job counters and event in one transaction, and no work left.
+
+use chrono::{DateTime, Utc};
+use model::{DocumentId, JobId, RunId, RunStatus, TenantId};
+use sqlx::query;
+use uuid::Uuid;
+
+use super::Tx;
+use super::cells::{Cells, json, text};
+use super::dialect::Dialect;
+use super::events::{News, tell};
+use crate::{Claim, Error, RunError, RunStats, VersionState};
+
+/// How a run ended.
+pub struct End {
+    pub status: RunStatus,
+    pub superseded: bool,
+    pub stats: RunStats,
+    pub error: Option<RunError>,
+}
+
+impl End {
+    pub fn succeeded(superseded: bool, stats: RunStats) -> Self {
+        Self {
+            status: RunStatus::Succeeded,
+            superseded,
+            stats,
+            error: None,
+        }
+    }
+
+    fn without_success(status: RunStatus, stats: RunStats, error: RunError) -> Self {
+        Self {
+            status,
+            superseded: false,
+            stats,
+            error: Some(error),
+        }
+    }
+}
+
+/// Ends a live run; a run that has ended stays as it is, and nothing is counted twice.
+pub async fn end_run<DB: Dialect>(
+    c: &mut Tx<DB>,
+    run: RunId,
+    end: End,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    query("DELETE FROM work WHERE run_id = $1")
+        .bind(run.as_uuid())
+        .execute(&mut *c)
+        .await?;
+    let Some(row) = close_run::<DB>(c, run, &end, now).await? else {
+        return Ok(());
+    };
+    let row = Cells::<DB>(&row);
+    let tenant = row.id("tenant_id", TenantId::from_uuid)?;
+    let job = row.maybe_id("job_id", JobId::from_uuid)?;
+    let document = row.id("document_id", DocumentId::from_uuid)?;
+    let job_done = match job {
+        Some(job) => count_in_job::<DB>(c, job, &end, now).await?,
+        None => false,
+    };
+    let news = |kind, data| News {
+        tenant,
+        kind,
+        run: Some(run),
+        document: Some(document),
+        job,
+        data,
+    };
+    tell::<DB>(c, news(kind_of(&end), told(&end)), now).await?;
+    if job_done {
+        let news = News {
+            run: None,
+            document: None,
+            ..news("job.completed", serde_json::json!({}))
+        };
+        tell::<DB>(c, news, now).await?;
+    }
+    Ok(())
+}
+
+fn kind_of(end: &End) -> &'static str {
+    match end.status {
+        RunStatus::Succeeded => "run.succeeded",
+        RunStatus::Failed => "run.failed",
+        RunStatus::Canceled => "run.canceled",
+        RunStatus::Queued | RunStatus::Running => unreachable!("a run does not end as live"),
+    }
+}
+
+fn told(end: &End) -> serde_json::Value {
+    serde_json::json!({ "superseded": end.superseded, "stats": end.stats, "error": end.error })
+}
+
+async fn close_run<DB: Dialect>(
+    c: &mut Tx<DB>,
+    run: RunId,
+    end: &End,
+    now: DateTime<Utc>,
+) -> Result<Option<DB::Row>, Error> {
+    let error = end.error.as_ref();
+    let row = query(
+        "UPDATE ingestion_runs SET status = $2, superseded = $3, chunks_created = $4,
+             tokens_total = $5, chunks_processed = $6, chunks_skipped = $7, chunks_error = $8,
+             error_code = $9, error_message = $10, error_hint = $11, updated_at = $12,
+             finished_at = $12, started_at = coalesce(started_at, $12), waiting = NULL,
+             waiting_until = NULL
+         WHERE id = $1 AND status IN ('queued', 'running')
+         RETURNING tenant_id, job_id, document_id",
+    )
+    .bind(run.as_uuid())
+    .bind(end.status.as_str())
+    .bind(end.superseded)
+    .bind(end.stats.chunks_created.cast_signed())
+    .bind(end.stats.tokens_total.cast_signed())
+    .bind(end.stats.chunks_processed.cast_signed())
+    .bind(end.stats.chunks_skipped.cast_signed())
+    .bind(end.stats.chunks_error.cast_signed())
+    .bind(error.map(|error| text(&error.code)))
+    .bind(error.map(|error| text(&error.message)))
+    .bind(error.and_then(|error| error.hint.as_deref()).map(text))
+    .bind(now)
+    .fetch_optional(c)
+    .await?;
+    Ok(row)
+}
+
+/// Adds the run to its job's counters; whether that was all the job had left.
+async fn count_in_job<DB: Dialect>(
+    c: &mut Tx<DB>,
+    job: JobId,
+    end: &End,
+    now: DateTime<Utc>,
+) -> Result<bool, Error> {
+    let stats = end.stats;
+    let seen = stats.chunks_processed + stats.chunks_skipped + stats.chunks_error;
+    query(
+        "UPDATE jobs SET runs_open = runs_open - 1, runs_failed = runs_failed + $2,
+             chunks_seen = chunks_seen + $3, chunks_processed = chunks_processed + $4,
+             chunks_skipped = chunks_skipped + $5, chunks_error = chunks_error + $6,
+             updated_at = $7
+         WHERE id = $1",
+    )
+    .bind(job.as_uuid())
+    .bind(i64::from(end.status == RunStatus::Failed))
+    .bind(seen.cast_signed())
+    .bind(stats.chunks_processed.cast_signed())
+    .bind(stats.chunks_skipped.cast_signed())
+    .bind(stats.chunks_error.cast_signed())
+    .bind(now)
+    .execute(&mut *c)
+    .await?;
+    complete_if_done::<DB>(c, job, now).await
+}
+
+/// A running job with nothing left to list and no run under way is complete.
+pub async fn complete_if_done<DB: Dialect>(
+    c: &mut Tx<DB>,
+    job: JobId,
+    now: DateTime<Utc>,
+) -> Result<bool, Error> {
+    let done = query(
+        "UPDATE jobs SET status = 'completed', finished_at = $2, updated_at = $2,
+             lease_until = NULL
+         WHERE id = $1 AND status = 'running' AND exhausted AND runs_open = 0
+         RETURNING source_id",
+    )
+    .bind(job.as_uuid())
+    .bind(now)
+    .fetch_optional(&mut *c)
+    .await?;
+    let Some(row) = done else { return Ok(false) };
+    query("UPDATE ingestion_sources SET last_success_at = $2 WHERE id = $1")
+        .bind(Cells::<DB>(&row).get::<Option<Uuid>>("source_id")?)
+        .bind(now)
+        .execute(c)
+        .await?;
+    Ok(true)
+}
+
+/// Ends the claim's run without success. Chunks its units had made are counted as errors:
+/// they will never answer.
+pub async fn end_badly<DB: Dialect>(
+    c: &mut Tx<DB>,
+    claim: &Claim,
+    status: RunStatus,
+    error: RunError,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let version = claim.step.version().as_uuid();
+    let row = query(
+        "SELECT CAST(coalesce(sum(chunks), 0) AS BIGINT) AS chunks FROM document_units
+         WHERE version_id = $1",
+    )
+    .bind(version)
+    .fetch_one(&mut *c)
+    .await?;
+    let stats = RunStats {
+        chunks_error: Cells::<DB>(&row).count("chunks")?,
+        ..RunStats::default()
+    };
+    let state = match status {
+        RunStatus::Canceled => VersionState::Canceled,
+        _ => VersionState::Failed,
+    };
+    query("UPDATE document_versions SET state = $2 WHERE id = $1 AND state <> 'ready'")
+        .bind(version)
+        .bind(state.as_str())
+        .execute(&mut *c)
+        .await?;
+    end_run::<DB>(
+        c,
+        claim.run,
+        End::without_success(status, stats, error),
+        now,
+    )
+    .await
+}
+
+/// Dead letter and failed run: the step is kept to be replayed.
+pub async fn bury<DB: Dialect>(
+    c: &mut Tx<DB>,
+    claim: &Claim,
+    error: RunError,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    query(
+        "INSERT INTO dead_letters (id, tenant_id, step_key, step, document_id, version_id, run_id,
+             source_uri, attempts, error_code, error_message, error_hint, created_at)
+         SELECT $1, r.tenant_id, $3, $4, r.document_id, r.version_id, r.id, r.source_uri,
+             $5, $6, $7, $8, $9
+         FROM ingestion_runs r WHERE r.id = $2
+         ON CONFLICT (step_key) DO UPDATE SET attempts = excluded.attempts,
+             run_id = excluded.run_id, error_code = excluded.error_code,
+             error_message = excluded.error_message, error_hint = excluded.error_hint,
+             created_at = excluded.created_at",
+    )
+    .bind(Uuid::now_v7())
+    .bind(claim.run.as_uuid())
+    .bind(claim.step.key())
+    .bind(json(&claim.step))
+    .bind(i64::from(claim.attempt))
+    .bind(text(&error.code))
+    .bind(text(&error.message))
+    .bind(error.hint.as_deref().map(text))
+    .bind(now)
+    .execute(&mut *c)
+    .await?;
+    end_badly::<DB>(c, claim, RunStatus::Failed, error, now).await
+}

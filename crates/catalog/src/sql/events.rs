@@ -1,0 +1,96 @@
+//! Events: told in the transaction of what they tell.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use model::{DocumentId, JobId, RunId, TenantId};
+use serde_json::Value;
+use sqlx::query;
+
+use super::cells::{Cells, json};
+use super::dialect::Dialect;
+use super::{Sql, Tx};
+use crate::{Error, Event, Operations};
+
+/// Something that has happened in this transaction.
+pub struct News {
+    pub tenant: TenantId,
+    pub kind: &'static str,
+    pub run: Option<RunId>,
+    pub document: Option<DocumentId>,
+    pub job: Option<JobId>,
+    pub data: Value,
+}
+
+/// Told last in a transaction: the tenant's counter is locked from here to the commit,
+/// which is what makes ids follow the order of the commits.
+pub async fn tell<DB: Dialect>(
+    c: &mut Tx<DB>,
+    news: News,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let row =
+        query("UPDATE tenants SET last_event = last_event + 1 WHERE id = $1 RETURNING last_event")
+            .bind(news.tenant.as_uuid())
+            .fetch_one(&mut *c)
+            .await?;
+    query(
+        "INSERT INTO events (tenant_id, id, at, kind, run_id, document_id, job_id, data)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind(news.tenant.as_uuid())
+    .bind(Cells::<DB>(&row).get::<i64>("last_event")?)
+    .bind(now)
+    .bind(news.kind)
+    .bind(news.run.map(RunId::as_uuid))
+    .bind(news.document.map(DocumentId::as_uuid))
+    .bind(news.job.map(JobId::as_uuid))
+    .bind(json(&news.data))
+    .execute(c)
+    .await?;
+    Ok(())
+}
+
+async fn events_after<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    after: i64,
+    limit: u32,
+) -> Result<Vec<Event>, Error> {
+    let rows = query(
+        "SELECT id, at, kind, run_id, document_id, job_id, data FROM events
+         WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3",
+    )
+    .bind(tenant.as_uuid())
+    .bind(after)
+    .bind(i64::from(limit))
+    .fetch_all(c)
+    .await?;
+    let read = |row| {
+        let row = Cells::<DB>(row);
+        Ok(Event {
+            id: row.get("id")?,
+            at: row.at("at")?,
+            kind: row.text("kind")?,
+            run: row.maybe_id("run_id", RunId::from_uuid)?,
+            document: row.maybe_id("document_id", DocumentId::from_uuid)?,
+            job: row.maybe_id("job_id", JobId::from_uuid)?,
+            data: row.json("data")?,
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+#[async_trait]
+impl<DB: Dialect> Operations for Sql<DB> {
+    async fn events_after(
+        &self,
+        tenant: TenantId,
+        after: i64,
+        limit: u32,
+    ) -> Result<Vec<Event>, Error> {
+        self.read("catalog.events_after", move |c| {
+            Box::pin(events_after::<DB>(c, tenant, after, limit))
+        })
+        .await
+    }
+}

@@ -1,0 +1,201 @@
+//! Knowledge bases and their generations.
+
+use chrono::{DateTime, Utc};
+use model::{GenerationId, KbId, TenantId};
+use sqlx::query;
+use uuid::Uuid;
+
+use super::Tx;
+use super::cells::{Cells, json};
+use super::dialect::Dialect;
+use crate::{Error, Generation, GenerationSpec, GenerationState, Kb, Retention};
+
+/// A knowledge base beside each of its open generations.
+const KBS: &str = "SELECT k.id, k.tenant_id, k.name, k.retention, k.created_at,
+        g.id AS generation_id, g.number AS generation_number, g.spec, g.state AS generation_state
+    FROM knowledge_bases k
+    JOIN generations g ON g.kb_id = k.id AND g.state IN ('serving', 'building')";
+
+pub async fn create<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    name: &str,
+    spec: &GenerationSpec,
+    now: DateTime<Utc>,
+) -> Result<Kb, Error> {
+    let id = Uuid::now_v7();
+    let fresh = query(
+        "INSERT INTO knowledge_bases (id, tenant_id, name, retention, created_at)
+         SELECT $1, id, $3, $4, $5 FROM tenants WHERE id = $2
+         ON CONFLICT DO NOTHING RETURNING id",
+    )
+    .bind(id)
+    .bind(tenant.as_uuid())
+    .bind(name)
+    .bind(json(&Retention::default()))
+    .bind(now)
+    .fetch_optional(&mut *c)
+    .await?;
+    fresh.ok_or_else(|| Error::conflict("knowledge base", format!("`{name}` exists already")))?;
+    let kb = KbId::from_uuid(id);
+    insert_generation::<DB>(c, kb, 1, spec, GenerationState::Serving, now).await?;
+    one::<DB>(c, tenant, kb).await
+}
+
+async fn insert_generation<DB: Dialect>(
+    c: &mut Tx<DB>,
+    kb: KbId,
+    number: i64,
+    spec: &GenerationSpec,
+    state: GenerationState,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    query(
+        "INSERT INTO generations (id, kb_id, number, spec, state, created_at)
+         VALUES ($1, $2, $3, $4, $5, $6)",
+    )
+    .bind(Uuid::now_v7())
+    .bind(kb.as_uuid())
+    .bind(number)
+    .bind(json(spec))
+    .bind(state.as_str())
+    .bind(now)
+    .execute(c)
+    .await?;
+    Ok(())
+}
+
+pub async fn begin_generation<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    kb: KbId,
+    spec: GenerationSpec,
+    now: DateTime<Utc>,
+) -> Result<Kb, Error> {
+    let known = lock::<DB>(c, tenant, kb).await?;
+    if known.building.is_some() {
+        return Err(Error::conflict(
+            "knowledge base",
+            "a generation is being built already",
+        ));
+    }
+    let row = query("SELECT max(number) AS number FROM generations WHERE kb_id = $1")
+        .bind(kb.as_uuid())
+        .fetch_one(&mut *c)
+        .await?;
+    let number = Cells::<DB>(&row).get::<i64>("number")? + 1;
+    insert_generation::<DB>(c, kb, number, &spec, GenerationState::Building, now).await?;
+    one::<DB>(c, tenant, kb).await
+}
+
+pub async fn switch_generation<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    kb: KbId,
+    generation: GenerationId,
+) -> Result<Kb, Error> {
+    let known = lock::<DB>(c, tenant, kb).await?;
+    if known.serving.id == generation {
+        return Ok(known);
+    }
+    if known
+        .building
+        .is_none_or(|building| building.id != generation)
+    {
+        return Err(Error::not_found("generation being built", generation));
+    }
+    // The old one first: at no moment may two serve.
+    for (from, to) in [("serving", "retired"), ("building", "serving")] {
+        query("UPDATE generations SET state = $3 WHERE kb_id = $1 AND state = $2")
+            .bind(kb.as_uuid())
+            .bind(from)
+            .bind(to)
+            .execute(&mut *c)
+            .await?;
+    }
+    one::<DB>(c, tenant, kb).await
+}
+
+async fn lock<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId, kb: KbId) -> Result<Kb, Error> {
+    query("UPDATE knowledge_bases SET name = name WHERE id = $1")
+        .bind(kb.as_uuid())
+        .execute(&mut *c)
+        .await?;
+    one::<DB>(c, tenant, kb).await
+}
+
+pub async fn all<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<Vec<Kb>, Error> {
+    let sql = format!("{KBS} WHERE k.tenant_id = $1 ORDER BY k.name, g.state DESC");
+    let rows = query(sqlx::AssertSqlSafe(sql))
+        .bind(tenant.as_uuid())
+        .fetch_all(c)
+        .await?;
+    gather::<DB>(&rows)
+}
+
+pub async fn one<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId, kb: KbId) -> Result<Kb, Error> {
+    let sql = format!("{KBS} WHERE k.id = $1 AND k.tenant_id = $2 ORDER BY g.state DESC");
+    let rows = query(sqlx::AssertSqlSafe(sql))
+        .bind(kb.as_uuid())
+        .bind(tenant.as_uuid())
+        .fetch_all(c)
+        .await?;
+    gather::<DB>(&rows)?
+        .pop()
+        .ok_or_else(|| Error::not_found("knowledge base", kb))
+}
+
+pub async fn by_name<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    name: &str,
+) -> Result<Kb, Error> {
+    let sql = format!("{KBS} WHERE k.tenant_id = $1 AND k.name = $2 ORDER BY g.state DESC");
+    let rows = query(sqlx::AssertSqlSafe(sql))
+        .bind(tenant.as_uuid())
+        .bind(name)
+        .fetch_all(c)
+        .await?;
+    gather::<DB>(&rows)?
+        .pop()
+        .ok_or_else(|| Error::not_found("knowledge base", name))
+}
+
+/// Rows of one knowledge base follow each other, the serving generation's first.
+fn gather<DB: Dialect>(rows: &[DB::Row]) -> Result<Vec<Kb>, Error> {
+    let mut kbs: Vec<Kb> = Vec::new();
+    for row in rows {
+        let generation = read_generation::<DB>(row)?;
+        match kbs.last_mut() {
+            Some(kb) if generation.state == GenerationState::Building => {
+                kb.building = Some(generation);
+            }
+            _ => kbs.push(read_kb::<DB>(row, generation)?),
+        }
+    }
+    Ok(kbs)
+}
+
+fn read_kb<DB: Dialect>(row: &DB::Row, serving: Generation) -> Result<Kb, Error> {
+    let row = Cells::<DB>(row);
+    Ok(Kb {
+        id: row.id("id", KbId::from_uuid)?,
+        tenant: row.id("tenant_id", TenantId::from_uuid)?,
+        name: row.text("name")?,
+        serving,
+        building: None,
+        retention: row.json("retention")?,
+        created_at: row.at("created_at")?,
+    })
+}
+
+/// Reads the columns `generation_id`, `generation_number`, `spec` and `generation_state`.
+pub fn read_generation<DB: Dialect>(row: &DB::Row) -> Result<Generation, Error> {
+    let row = Cells::<DB>(row);
+    Ok(Generation {
+        id: row.id("generation_id", GenerationId::from_uuid)?,
+        number: row.small("generation_number")?,
+        spec: row.json("spec")?,
+        state: row.word("generation_state")?,
+    })
+}

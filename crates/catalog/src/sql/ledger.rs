@@ -1,0 +1,113 @@
+//! The ledger: a chain of hashes per document, grown under the document's lock.
+
+use chrono::{DateTime, Utc};
+use model::{ContentHash, DocumentId, GenerationId, TenantId, UserId, VersionId};
+use sqlx::query;
+
+use super::Tx;
+use super::cells::{Cells, bytes};
+use super::dialect::Dialect;
+use crate::{Error, LedgerEntry, LedgerKind};
+
+/// What is written down; place in the chain and hashes follow.
+pub struct Fact {
+    pub tenant: TenantId,
+    pub document: DocumentId,
+    pub kind: LedgerKind,
+    pub version: Option<VersionId>,
+    pub generation: Option<GenerationId>,
+    pub content_hash: Option<ContentHash>,
+    pub root_hash: Option<ContentHash>,
+    pub by: Option<UserId>,
+}
+
+pub async fn append<DB: Dialect>(
+    c: &mut Tx<DB>,
+    fact: Fact,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let last =
+        query("SELECT seq, hash FROM ledger WHERE document_id = $1 ORDER BY seq DESC LIMIT 1")
+            .bind(fact.document.as_uuid())
+            .fetch_optional(&mut *c)
+            .await?;
+    let (seq, prev) = match &last {
+        Some(row) => (
+            Cells::<DB>(row).count("seq")? + 1,
+            Some(Cells::<DB>(row).hash("hash")?),
+        ),
+        None => (1, None),
+    };
+    let mut entry = LedgerEntry {
+        document: fact.document,
+        seq,
+        kind: fact.kind,
+        version: fact.version,
+        generation: fact.generation,
+        content_hash: fact.content_hash,
+        root_hash: fact.root_hash,
+        at: now,
+        by: fact.by,
+        prev,
+        hash: ContentHash::from_bytes([0; 32]),
+    };
+    entry.hash = entry.computed_hash();
+    insert::<DB>(c, fact.tenant, &entry).await
+}
+
+async fn insert<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    entry: &LedgerEntry,
+) -> Result<(), Error> {
+    query(
+        "INSERT INTO ledger (document_id, seq, tenant_id, kind, version_id, generation_id,
+             content_hash, root_hash, at, by_user, prev, hash)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+    )
+    .bind(entry.document.as_uuid())
+    .bind(entry.seq.cast_signed())
+    .bind(tenant.as_uuid())
+    .bind(entry.kind.as_str())
+    .bind(entry.version.map(VersionId::as_uuid))
+    .bind(entry.generation.map(GenerationId::as_uuid))
+    .bind(entry.content_hash.as_ref().map(bytes))
+    .bind(entry.root_hash.as_ref().map(bytes))
+    .bind(entry.at)
+    .bind(entry.by.map(UserId::as_uuid))
+    .bind(entry.prev.as_ref().map(bytes))
+    .bind(bytes(&entry.hash))
+    .execute(c)
+    .await?;
+    Ok(())
+}
+
+pub async fn of_document<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    document: DocumentId,
+) -> Result<Vec<LedgerEntry>, Error> {
+    let rows = query("SELECT * FROM ledger WHERE document_id = $1 AND tenant_id = $2 ORDER BY seq")
+        .bind(document.as_uuid())
+        .bind(tenant.as_uuid())
+        .fetch_all(c)
+        .await?;
+    rows.iter().map(read::<DB>).collect()
+}
+
+fn read<DB: Dialect>(row: &DB::Row) -> Result<LedgerEntry, Error> {
+    let row = Cells::<DB>(row);
+    Ok(LedgerEntry {
+        document: row.id("document_id", DocumentId::from_uuid)?,
+        seq: row.count("seq")?,
+        kind: row.word("kind")?,
+        version: row.maybe_id("version_id", VersionId::from_uuid)?,
+        generation: row.maybe_id("generation_id", GenerationId::from_uuid)?,
+        content_hash: row.maybe_hash("content_hash")?,
+        root_hash: row.maybe_hash("root_hash")?,
+        at: row.at("at")?,
+        by: row.maybe_id("by_user", UserId::from_uuid)?,
+        prev: row.maybe_hash("prev")?,
+        hash: row.hash("hash")?,
+    })
+}

@@ -1,0 +1,163 @@
+//! Which versions answer.
+
+use model::{DocumentId, GenerationId, KbId, TenantId, VersionId};
+use sqlx::{QueryBuilder, query};
+
+use super::Tx;
+use super::cells::{Cells, micros};
+use super::dialect::Dialect;
+use crate::{ActiveVersion, Error, Listed, Live, LiveFilter, Page};
+
+pub async fn live<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    kb: KbId,
+    filter: &LiveFilter,
+) -> Result<Live, Error> {
+    let generation = generation::<DB>(c, tenant, kb, filter.generation).await?;
+    let mut select = select::<DB>(generation, filter);
+    let rows = select.build().fetch_all(c).await?;
+    let mut live = Live::default();
+    for row in &rows {
+        let row = Cells::<DB>(row);
+        live.numbers.insert(row.small("number")?);
+        live.at_least = live.at_least.max(row.count("needs_flush")?);
+    }
+    Ok(live)
+}
+
+async fn generation<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    kb: KbId,
+    named: Option<GenerationId>,
+) -> Result<GenerationId, Error> {
+    let row = query(
+        "SELECT g.id FROM generations g JOIN knowledge_bases k ON k.id = g.kb_id
+         WHERE k.id = $1 AND k.tenant_id = $2
+           AND CASE WHEN $4 THEN g.id = $3 ELSE g.state = 'serving' END",
+    )
+    .bind(kb.as_uuid())
+    .bind(tenant.as_uuid())
+    .bind(named.map(GenerationId::as_uuid))
+    .bind(named.is_some())
+    .fetch_optional(c)
+    .await?
+    .ok_or_else(|| Error::not_found("knowledge base", kb))?;
+    Cells::<DB>(&row).id("id", GenerationId::from_uuid)
+}
+
+fn select<DB: Dialect>(generation: GenerationId, filter: &LiveFilter) -> QueryBuilder<DB> {
+    let mut select = QueryBuilder::new("SELECT a.number, a.needs_flush FROM activations a");
+    if filter.language.is_some() {
+        select.push(" JOIN document_versions v ON v.id = a.version_id");
+    }
+    select
+        .push(" WHERE a.generation_id = ")
+        .push_bind(generation.as_uuid());
+    match filter.as_of.map(micros) {
+        None => {
+            select.push(" AND a.closed_at IS NULL");
+        }
+        Some(at) => {
+            select.push(" AND a.opened_at <= ").push_bind(at);
+            select
+                .push(" AND (a.closed_at IS NULL OR a.closed_at > ")
+                .push_bind(at)
+                .push(")");
+        }
+    }
+    if let Some(language) = &filter.language {
+        select
+            .push(" AND v.language = ")
+            .push_bind(language.clone());
+    }
+    if !filter.documents.is_empty() {
+        select.push(" AND a.document_id IN (");
+        let mut list = select.separated(", ");
+        for document in &filter.documents {
+            list.push_bind(document.as_uuid());
+        }
+        select.push(")");
+    }
+    for (key, value) in &filter.metadata {
+        select.push(
+            " AND EXISTS (SELECT 1 FROM version_metadata m
+                 WHERE m.kb_id = a.kb_id AND m.version_id = a.version_id AND m.key = ",
+        );
+        select
+            .push_bind(key.clone())
+            .push(" AND m.value = ")
+            .push_bind(value.clone())
+            .push(")");
+    }
+    select
+}
+
+/// The cursor of [`all_active`]: knowledge base and number of the last row.
+pub async fn all_active<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: Option<TenantId>,
+    page: &Page,
+) -> Result<Listed<ActiveVersion>, Error> {
+    let limit = page.limit.clamp(1, Page::MAX);
+    let mut select: QueryBuilder<DB> = QueryBuilder::new(
+        "SELECT a.tenant_id, a.kb_id, a.generation_id, a.version_id, a.number, a.document_id,
+             d.source_uri, v.content_hash, v.root_hash, a.chunks, a.needs_flush
+         FROM activations a
+         JOIN generations g ON g.id = a.generation_id AND g.state = 'serving'
+         JOIN documents d ON d.id = a.document_id
+         JOIN document_versions v ON v.id = a.version_id
+         WHERE a.closed_at IS NULL",
+    );
+    if let Some(tenant) = tenant {
+        select
+            .push(" AND a.tenant_id = ")
+            .push_bind(tenant.as_uuid());
+    }
+    if let Some(cursor) = &page.after {
+        let (kb, number) = read_cursor(cursor)?;
+        select
+            .push(" AND (a.kb_id, a.number) > (")
+            .push_bind(kb.as_uuid());
+        select.push(", ").push_bind(number).push(")");
+    }
+    select
+        .push(" ORDER BY a.kb_id, a.number LIMIT ")
+        .push_bind(i64::from(limit) + 1);
+    let rows = select.build().fetch_all(c).await?;
+    let read = rows.iter().map(read_active::<DB>);
+    let mut items = read.collect::<Result<Vec<_>, _>>()?;
+    let more = items.len() > limit as usize;
+    items.truncate(limit as usize);
+    let next = items
+        .last()
+        .filter(|_| more)
+        .map(|last| format!("{}.{}", last.kb, last.number));
+    Ok(Listed { items, next })
+}
+
+fn read_cursor(cursor: &str) -> Result<(KbId, i64), Error> {
+    let read = || {
+        let (kb, number) = cursor.split_once('.')?;
+        Some((kb.parse().ok()?, number.parse().ok()?))
+    };
+    read().ok_or_else(|| Error::not_found("page", cursor))
+}
+
+fn read_active<DB: Dialect>(row: &DB::Row) -> Result<ActiveVersion, Error> {
+    let row = Cells::<DB>(row);
+    Ok(ActiveVersion {
+        tenant: row.id("tenant_id", TenantId::from_uuid)?,
+        kb: row.id("kb_id", KbId::from_uuid)?,
+        generation: row.id("generation_id", GenerationId::from_uuid)?,
+        version: row.id("version_id", VersionId::from_uuid)?,
+        number: row.small("number")?,
+        document: row.id("document_id", DocumentId::from_uuid)?,
+        source_uri: row.uri("source_uri")?,
+        content_hash: row.hash("content_hash")?,
+        root_hash: row.hash("root_hash")?,
+        chunks: row.count("chunks")?,
+        needs_flush: row.count("needs_flush")?,
+    })
+}

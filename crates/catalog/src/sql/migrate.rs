@@ -1,0 +1,57 @@
+//! Forward-only migrations, embedded in the binary and run at start under a lock.
+
+use model::ContentHash;
+use sqlx::{Pool, Row, query, raw_sql};
+
+use super::dialect::Dialect;
+use crate::Error;
+
+/// Brings the schema up to what this binary knows. A schema from the future is refused.
+pub async fn migrate<DB: Dialect>(pool: &Pool<DB>) -> Result<(), Error> {
+    durable::effect("catalog.migrate", run(pool)).await
+}
+
+async fn run<DB: Dialect>(pool: &Pool<DB>) -> Result<(), Error> {
+    let mut tx = pool.begin_with(DB::BEGIN).await?;
+    if let Some(lock) = DB::LOCK_MIGRATIONS {
+        query(lock).execute(&mut *tx).await?;
+    }
+    query(
+        "CREATE TABLE IF NOT EXISTS schema_migrations (name TEXT PRIMARY KEY, sum TEXT NOT NULL)",
+    )
+    .execute(&mut *tx)
+    .await?;
+    let applied = query("SELECT name, sum FROM schema_migrations ORDER BY name")
+        .fetch_all(&mut *tx)
+        .await?;
+    for (at, row) in applied.iter().enumerate() {
+        check::<DB>(
+            at,
+            &row.try_get::<String, _>(0)?,
+            &row.try_get::<String, _>(1)?,
+        )?;
+    }
+    for (name, sql) in &DB::MIGRATIONS[applied.len()..] {
+        raw_sql(*sql).execute(&mut *tx).await?;
+        query("INSERT INTO schema_migrations (name, sum) VALUES ($1, $2)")
+            .bind(*name)
+            .bind(ContentHash::of(sql.as_bytes()).to_string())
+            .execute(&mut *tx)
+            .await?;
+    }
+    Ok(tx.commit().await?)
+}
+
+fn check<DB: Dialect>(at: usize, name: &str, sum: &str) -> Result<(), Error> {
+    let Some((known, sql)) = DB::MIGRATIONS.get(at) else {
+        let why =
+            format!("its schema has `{name}`, which this release does not know: use a newer one");
+        return Err(Error::conflict("the catalog", why));
+    };
+    if *known != name || ContentHash::of(sql.as_bytes()).to_string() != sum {
+        return Err(Error::corrupt(format_args!(
+            "migration `{name}` is not the one this release has"
+        )));
+    }
+    Ok(())
+}

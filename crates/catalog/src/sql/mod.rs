@@ -1,0 +1,82 @@
+//! One body of SQL for both databases.
+//!
+//! Method bodies are functions over a connection, so that one transaction can be made of
+//! several. [`Sql`] gives each its transaction. Where a body locks more than one row it
+//! does so in this order, so that no two bodies wait for each other: run, work, document,
+//! version, generation, knowledge base, job, the tenant's events.
+
+mod cells;
+mod dialect;
+mod migrate;
+mod open;
+mod writer;
+
+mod accounts;
+mod activate;
+mod admit;
+mod claim;
+mod documents;
+mod end;
+mod events;
+mod kbs;
+mod ledger;
+mod library;
+mod live;
+mod queue;
+mod runs;
+mod steps;
+mod versions;
+mod waits;
+mod work;
+
+use futures::future::BoxFuture;
+use sqlx::Pool;
+
+use crate::Error;
+use dialect::Dialect;
+pub use open::{Settings, open};
+use writer::{Body, Writer};
+
+/// A connection inside a transaction.
+type Tx<DB> = <DB as sqlx::Database>::Connection;
+
+/// The catalog on one database.
+pub struct Sql<DB: Dialect> {
+    writer: Writer<DB>,
+    readers: Pool<DB>,
+    limits: Limits,
+}
+
+/// When the queue gives up on a step.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    attempts: u32,
+    deliveries: u32,
+}
+
+impl<DB: Dialect> Sql<DB> {
+    /// Runs `body` as one transaction, a durable effect under its name.
+    async fn write<T: Send + 'static>(
+        &self,
+        effect: &'static str,
+        body: impl Body<DB, T>,
+    ) -> Result<T, Error> {
+        let written = durable::effect(effect, self.writer.write(body)).await;
+        written.map_err(|error| error.during(effect))
+    }
+
+    /// Reads one state of the catalog from first to last.
+    async fn read<T>(
+        &self,
+        operation: &'static str,
+        body: impl for<'c> FnOnce(&'c mut Tx<DB>) -> BoxFuture<'c, Result<T, Error>> + Send,
+    ) -> Result<T, Error> {
+        let answer = async {
+            let mut tx = self.readers.begin_with(DB::BEGIN_SNAPSHOT).await?;
+            let answer = body(&mut tx).await?;
+            tx.rollback().await?;
+            Ok::<T, Error>(answer)
+        };
+        answer.await.map_err(|error| error.during(operation))
+    }
+}

@@ -1,0 +1,175 @@
+//! Versions, their units and their activations, read.
+
+use model::{DocumentId, GenerationId, KbId, RunId, TenantId, UnitName, UserId, VersionId};
+use sqlx::{AssertSqlSafe, QueryBuilder, query};
+
+use super::Tx;
+use super::cells::Cells;
+use super::dialect::Dialect;
+use super::kbs::read_generation;
+use crate::{ActivationRow, Error, UnitRow, Version, VersionRow};
+
+const VERSIONS: &str = "SELECT v.*, d.source_uri, g.number AS generation_number, g.spec,
+        g.state AS generation_state
+    FROM document_versions v
+    JOIN documents d ON d.id = v.document_id
+    JOIN generations g ON g.id = v.generation_id";
+
+pub async fn one<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    version: VersionId,
+) -> Result<Version, Error> {
+    let row = query(AssertSqlSafe(format!(
+        "{VERSIONS} WHERE v.id = $1 AND v.tenant_id = $2"
+    )))
+    .bind(version.as_uuid())
+    .bind(tenant.as_uuid())
+    .fetch_optional(c)
+    .await?;
+    read::<DB>(&row.ok_or_else(|| Error::not_found("version", version))?)
+}
+
+pub async fn of_document<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    document: DocumentId,
+) -> Result<Vec<Version>, Error> {
+    let sql =
+        format!("{VERSIONS} WHERE v.document_id = $1 AND v.tenant_id = $2 ORDER BY v.number DESC");
+    let rows = query(AssertSqlSafe(sql))
+        .bind(document.as_uuid())
+        .bind(tenant.as_uuid())
+        .fetch_all(c)
+        .await?;
+    rows.iter().map(read::<DB>).collect()
+}
+
+fn read<DB: Dialect>(row: &DB::Row) -> Result<Version, Error> {
+    let generation = read_generation::<DB>(row)?;
+    let row = Cells::<DB>(row);
+    Ok(Version {
+        id: row.id("id", VersionId::from_uuid)?,
+        document: row.id("document_id", DocumentId::from_uuid)?,
+        tenant: row.id("tenant_id", TenantId::from_uuid)?,
+        kb: row.id("kb_id", KbId::from_uuid)?,
+        generation,
+        number: row.small("number")?,
+        source_uri: row.uri("source_uri")?,
+        content_hash: row.hash("content_hash")?,
+        size: row.count("size")?,
+        media_type: row.maybe_text("media_type")?,
+        filename: row.text("filename")?,
+        title: row.maybe_text("title")?,
+        language: row.maybe_text("language")?,
+        metadata: row.json("metadata")?,
+        order: row.order("source_order")?,
+        pass: row.small("pass")?,
+        units_total: row.small("units_total")?,
+        units_open: row.small("units_open")?,
+        state: row.word("state")?,
+        needs_flush: row.maybe_count("needs_flush")?,
+        chunks: row.count("chunks")?,
+        tokens: row.count("tokens")?,
+        root_hash: row.maybe_hash("root_hash")?,
+        gaps: row.json("gaps")?,
+        warnings: row.json("warnings")?,
+        created_at: row.at("created_at")?,
+        run: row.id("run_id", RunId::from_uuid)?,
+    })
+}
+
+pub async fn units<DB: Dialect>(c: &mut Tx<DB>, version: VersionId) -> Result<Vec<UnitRow>, Error> {
+    let rows = query(
+        "SELECT unit, position, state, chunks, tokens, reason FROM document_units
+         WHERE version_id = $1 ORDER BY position, unit",
+    )
+    .bind(version.as_uuid())
+    .fetch_all(c)
+    .await?;
+    let read = |row| {
+        let row = Cells::<DB>(row);
+        Ok(UnitRow {
+            name: UnitName::new(row.text("unit")?).map_err(Error::corrupt)?,
+            index: row.small("position")?,
+            state: row.word("state")?,
+            chunks: row.count("chunks")?,
+            tokens: row.count("tokens")?,
+            reason: row.maybe_text("reason")?,
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+pub async fn by_number<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    kb: KbId,
+    numbers: &[u32],
+) -> Result<Vec<VersionRow>, Error> {
+    let mut found = Vec::with_capacity(numbers.len());
+    for numbers in numbers.chunks(1000) {
+        let mut select: QueryBuilder<DB> = QueryBuilder::new(
+            "SELECT v.number, v.id, v.document_id, d.source_uri, v.content_hash, v.title,
+                 v.filename, v.media_type
+             FROM document_versions v JOIN documents d ON d.id = v.document_id
+             WHERE v.kb_id = ",
+        );
+        select
+            .push_bind(kb.as_uuid())
+            .push(" AND v.tenant_id = ")
+            .push_bind(tenant.as_uuid());
+        select.push(" AND v.number IN (");
+        let mut list = select.separated(", ");
+        for number in numbers {
+            list.push_bind(i64::from(*number));
+        }
+        let rows = select.push(")").build().fetch_all(&mut *c).await?;
+        for row in &rows {
+            found.push(read_row::<DB>(row)?);
+        }
+    }
+    Ok(found)
+}
+
+fn read_row<DB: Dialect>(row: &DB::Row) -> Result<VersionRow, Error> {
+    let row = Cells::<DB>(row);
+    Ok(VersionRow {
+        number: row.small("number")?,
+        version: row.id("id", VersionId::from_uuid)?,
+        document: row.id("document_id", DocumentId::from_uuid)?,
+        source_uri: row.uri("source_uri")?,
+        content_hash: row.hash("content_hash")?,
+        title: row.maybe_text("title")?,
+        filename: row.text("filename")?,
+        media_type: row.maybe_text("media_type")?,
+    })
+}
+
+pub async fn activations<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    document: DocumentId,
+) -> Result<Vec<ActivationRow>, Error> {
+    let rows = query(
+        "SELECT * FROM activations WHERE document_id = $1 AND tenant_id = $2
+         ORDER BY opened_at, id",
+    )
+    .bind(document.as_uuid())
+    .bind(tenant.as_uuid())
+    .fetch_all(c)
+    .await?;
+    let read = |row| {
+        let row = Cells::<DB>(row);
+        Ok(ActivationRow {
+            version: row.id("version_id", VersionId::from_uuid)?,
+            number: row.small("number")?,
+            generation: row.id("generation_id", GenerationId::from_uuid)?,
+            opened_at: row.at("opened_at")?,
+            closed_at: row.maybe_at("closed_at")?,
+            cause: row.word("cause")?,
+            by: row.maybe_id("opened_by", UserId::from_uuid)?,
+        })
+    };
+    rows.iter().map(read).collect()
+}

@@ -1,0 +1,116 @@
+//! Steps given back: to wait, to be tried again, or for good.
+
+use chrono::{DateTime, Utc};
+use model::{JobStatus, RunStatus};
+use sqlx::query;
+
+use super::cells::{Cells, text};
+use super::claim::must_hold;
+use super::dialect::Dialect;
+use super::{Limits, Tx, end};
+use crate::{Claim, Error, Retried, RunError, Wait};
+
+pub async fn release<DB: Dialect>(
+    c: &mut Tx<DB>,
+    claim: &Claim,
+    wait: &Wait,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    must_hold::<DB>(c, claim).await?;
+    query(
+        "UPDATE work SET lease_until = NULL, worker = NULL, not_before = $2,
+             deliveries = deliveries - 1
+         WHERE id = $1",
+    )
+    .bind(claim.work)
+    .bind(wait.not_before)
+    .execute(&mut *c)
+    .await?;
+    show_wait::<DB>(c, claim, wait, now).await
+}
+
+async fn show_wait<DB: Dialect>(
+    c: &mut Tx<DB>,
+    claim: &Claim,
+    wait: &Wait,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    query(
+        "UPDATE ingestion_runs SET waiting = $2, waiting_until = $3, updated_at = $4
+         WHERE id = $1 AND status IN ('queued', 'running')",
+    )
+    .bind(claim.run.as_uuid())
+    .bind(text(&wait.why))
+    .bind(wait.not_before)
+    .bind(now)
+    .execute(c)
+    .await?;
+    Ok(())
+}
+
+pub async fn retry_later<DB: Dialect>(
+    c: &mut Tx<DB>,
+    claim: &Claim,
+    error: RunError,
+    not_before: DateTime<Utc>,
+    limits: Limits,
+    now: DateTime<Utc>,
+) -> Result<Retried, Error> {
+    must_hold::<DB>(c, claim).await?;
+    if claim.attempt >= limits.attempts {
+        end::bury::<DB>(c, claim, error, now).await?;
+        return Ok(Retried::DeadLettered);
+    }
+    query(
+        "UPDATE work SET lease_until = NULL, worker = NULL, not_before = $2, last_error = $3,
+             attempts = attempts + 1
+         WHERE id = $1",
+    )
+    .bind(claim.work)
+    .bind(not_before)
+    .bind(text(&error.message))
+    .execute(&mut *c)
+    .await?;
+    let why = format!("attempt {} failed: {}", claim.attempt, error.message);
+    show_wait::<DB>(c, claim, &Wait { not_before, why }, now).await?;
+    Ok(Retried::Scheduled)
+}
+
+pub async fn fail_run<DB: Dialect>(
+    c: &mut Tx<DB>,
+    claim: &Claim,
+    error: RunError,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    must_hold::<DB>(c, claim).await?;
+    end::end_badly::<DB>(c, claim, RunStatus::Failed, error, now).await
+}
+
+pub async fn stop_run<DB: Dialect>(
+    c: &mut Tx<DB>,
+    claim: &Claim,
+    why: &str,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    must_hold::<DB>(c, claim).await?;
+    let error = RunError {
+        code: "canceled".into(),
+        message: why.to_owned(),
+        hint: None,
+    };
+    end::end_badly::<DB>(c, claim, RunStatus::Canceled, error, now).await
+}
+
+pub async fn job_gate<DB: Dialect>(
+    c: &mut Tx<DB>,
+    claim: &Claim,
+) -> Result<Option<JobStatus>, Error> {
+    // The run's own job: another may have taken it over since the claim.
+    let row = query(
+        "SELECT j.status FROM ingestion_runs r JOIN jobs j ON j.id = r.job_id WHERE r.id = $1",
+    )
+    .bind(claim.run.as_uuid())
+    .fetch_optional(c)
+    .await?;
+    row.map(|row| Cells::<DB>(&row).word("status")).transpose()
+}
