@@ -1,0 +1,108 @@
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::sample::parsed;
+
+const SMALL: Sizes = Sizes {
+    limit: 400,
+    floor: 100,
+    halve: false,
+};
+
+fn names(units: &[Unit]) -> HashSet<&str> {
+    units.iter().map(|unit| unit.name.as_str()).collect()
+}
+
+fn manual(sections: usize, paragraphs: usize) -> Vec<String> {
+    let mut blocks = Vec::new();
+    for section in 0..sections {
+        blocks.push(format!("# Section {section}"));
+        for n in 0..paragraphs {
+            blocks.push(format!(
+                "Paragraph {n} of section {section} says what it says. It ends here."
+            ));
+        }
+    }
+    blocks
+}
+
+#[test]
+fn a_small_document_is_one_unit_and_an_empty_one_has_none() {
+    assert_eq!(units(&parsed("# Title\n\nText.")).len(), 1);
+    assert!(units(&parsed("~ page 1 of 1")).is_empty());
+    assert!(units(&parsed("")).is_empty());
+}
+
+#[test]
+fn editing_one_section_keeps_the_names_of_the_others() {
+    let mut blocks = manual(60, 4);
+    let before = units_of(&parsed(&blocks.join("\n\n")), SMALL);
+    blocks[152] =
+        "An entirely different paragraph, and a good deal longer than the old one was. ".repeat(3);
+    let after = units_of(&parsed(&blocks.join("\n\n")), SMALL);
+    assert!(before.len() > 30);
+    let kept = names(&before).intersection(&names(&after)).count();
+    assert!(kept + 2 >= before.len(), "{kept} of {}", before.len());
+}
+
+#[test]
+fn text_without_headings_is_cut_by_content() {
+    let mut blocks: Vec<_> = (0..300)
+        .map(|n| format!("Line {n} of a long text, number {}.", n * 7))
+        .collect();
+    let before = units_of(&parsed(&blocks.join("\n\n")), SMALL);
+    blocks.insert(
+        150,
+        "Something new was put in the middle of it all.".to_owned(),
+    );
+    let after = units_of(&parsed(&blocks.join("\n\n")), SMALL);
+    let texts: HashSet<_> = before.iter().map(|unit| &unit.text).collect();
+    let new = after
+        .iter()
+        .filter(|unit| !texts.contains(&unit.text))
+        .count();
+    assert!(before.len() > 20 && new <= 3, "{new} of {}", after.len());
+}
+
+#[test]
+fn a_heading_inside_a_unit_knows_which_headings_it_ends() {
+    let doc = parsed("# A\n\ntext\n\n## B\n\ntext\n\n### C\n\nmore");
+    let cut = doc.text.find("more").unwrap() as u64;
+    let units = tile(&doc, &[cut, doc.text.len() as u64]);
+    assert_eq!(units[1].heading_path, ["A", "B", "C"]);
+    assert_eq!(units[1].heading_levels, [1, 2, 3]);
+}
+
+#[test]
+fn one_enormous_atom_is_divided_at_its_lines() {
+    let lines: String = (0..200)
+        .map(|n| format!("row {n} of a log that never ends\n"))
+        .collect();
+    let units = units_of(&parsed(&lines), SMALL);
+    assert!(units.len() > 10);
+    for unit in &units[1..] {
+        assert!(unit.text.starts_with("row "), "{:?}", unit.text);
+    }
+}
+
+proptest! {
+    #[test]
+    fn units_tile_the_text_within_their_bound(blocks in prop::collection::vec("(#{1,3} [a-c]{1,8}|[a-zé. ]{1,300}|~ [0-9]{1,3})", 1..60)) {
+        let doc = parsed(&blocks.join("\n\n"));
+        let units = units_of(&doc, SMALL);
+        let tiled: String = units.iter().map(|unit| unit.text.as_str()).collect();
+        prop_assert!(units.is_empty() || tiled == doc.text);
+        let atoms: usize = units.iter().map(|unit| unit.atoms.len()).sum();
+        prop_assert!(units.is_empty() || atoms == doc.atoms.len());
+        prop_assert_eq!(names(&units).len(), units.len());
+        for unit in &units {
+            prop_assert_eq!(&doc.text[unit.span.bytes()], &unit.text);
+            prop_assert_eq!(unit.text.chars().count() as u64, unit.span.char_end - unit.span.char_start);
+            for atom in &unit.atoms {
+                prop_assert!(unit.span.byte_start <= atom.span.byte_start && atom.span.byte_end <= unit.span.byte_end);
+            }
+        }
+    }
+}
