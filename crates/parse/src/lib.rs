@@ -25,6 +25,7 @@ mod xml;
 
 mod csv;
 mod docx;
+mod html;
 mod json;
 mod json_lines;
 mod md;
@@ -81,6 +82,7 @@ pub fn parse_part(
     };
     match format {
         Format::Docx => docx::parse(&input),
+        Format::Html => html::parse(&input),
         Format::Markdown => md::parse(&input),
         Format::Text => text::parse(&input),
         Format::Csv => csv::parse(&input),

@@ -1,0 +1,329 @@
+//! From the document to pieces, in one walk over what is not dropped.
+
+use model::AtomKind;
+
+use super::dom::{Dom, Id};
+use super::table;
+use crate::Error;
+use crate::builder::{Piece, TextBuilder};
+use crate::normal::collapsed;
+
+pub(super) fn write(dom: &Dom, out: &mut TextBuilder) -> Result<(), Error> {
+    let mut walk = Walk::new(dom, out);
+    let mut skip_to = 0;
+    for id in dom.subtree(0) {
+        if id < skip_to {
+            continue;
+        }
+        walk.close_before(id)?;
+        match dom.own_text(id) {
+            Some(text) => walk.text(text),
+            None => skip_to = walk.open(id)?,
+        }
+    }
+    walk.close_before(usize::MAX)?;
+    walk.flush()
+}
+
+struct Walk<'a> {
+    dom: &'a Dom,
+    out: &'a mut TextBuilder,
+    text: String,
+    anchor: Option<String>,
+    /// Elements we are in that matter, with where they end.
+    open: Vec<Open>,
+    /// The item whose first text has not come yet.
+    item: Option<Option<String>>,
+}
+
+struct Open {
+    end: Id,
+    is: Is,
+}
+
+#[derive(Debug, PartialEq)]
+enum Is {
+    Block,
+    Heading(u8),
+    List { next: Option<u64> },
+    Quote,
+    Code { language: Option<String> },
+    Caption,
+    Term,
+    Head,
+}
+
+impl<'a> Walk<'a> {
+    fn new(dom: &'a Dom, out: &'a mut TextBuilder) -> Self {
+        Self {
+            dom,
+            out,
+            text: String::new(),
+            anchor: None,
+            open: Vec::new(),
+            item: None,
+        }
+    }
+
+    /// Closes every element that ends before `id`.
+    fn close_before(&mut self, id: Id) -> Result<(), Error> {
+        while self.open.last().is_some_and(|open| open.end <= id) {
+            self.flush()?;
+            let closed = self.open.pop().expect("just looked at");
+            if matches!(closed.is, Is::List { .. }) {
+                self.item = None;
+            }
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) {
+        if self.open.iter().any(|open| open.is == Is::Head) {
+            return;
+        }
+        if self.in_code() {
+            self.text.push_str(text);
+            return;
+        }
+        // Line ends of the source are blanks; those that count were written by `br`.
+        for c in text.chars() {
+            self.text.push(if c == '\n' || c == '\r' { ' ' } else { c });
+        }
+    }
+
+    fn in_code(&self) -> bool {
+        self.open
+            .iter()
+            .any(|open| matches!(open.is, Is::Code { .. }))
+    }
+
+    /// Opens an element and answers where to go on: behind it, if it has been read whole.
+    fn open(&mut self, id: Id) -> Result<Id, Error> {
+        self.note_anchor(id);
+        let end = self.dom.node(id).end;
+        let is = match self.dom.tag(id) {
+            "head" => Is::Head,
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
+                Is::Heading(self.dom.tag(id).as_bytes()[1] - b'0')
+            }
+            "ul" | "menu" | "dir" => Is::List { next: None },
+            "ol" => Is::List {
+                next: Some(self.first_number(id)),
+            },
+            "blockquote" => Is::Quote,
+            "pre" | "listing" | "xmp" => Is::Code {
+                language: self.language(id),
+            },
+            "figcaption" | "caption" => Is::Caption,
+            "dt" => Is::Term,
+            "li" => return self.open_item(id),
+            "dd" => return self.open_definition(id),
+            "table" if table::is_data(self.dom, id) => return self.table(id),
+            "br" => {
+                self.line_break()?;
+                return Ok(id + 1);
+            }
+            "hr" => {
+                self.flush()?;
+                return Ok(end);
+            }
+            "img" => return self.picture(id),
+            "a" if self.is_permalink(id) => return Ok(end),
+            "td" | "th" => {
+                self.flush()?;
+                Is::Block
+            }
+            tag if is_block(tag) => Is::Block,
+            _ => return Ok(id + 1),
+        };
+        self.flush()?;
+        self.open.push(Open { end, is });
+        self.note_anchor(id);
+        Ok(id + 1)
+    }
+
+    fn note_anchor(&mut self, id: Id) {
+        let name = self.dom.attribute(id, "id");
+        let name = name.or_else(|| match self.dom.tag(id) {
+            "a" => self.dom.attribute(id, "name"),
+            _ => None,
+        });
+        if let Some(name) = name.filter(|name| !name.is_empty())
+            && self.text.trim().is_empty()
+        {
+            self.anchor = Some(name.to_owned());
+        }
+    }
+
+    fn first_number(&self, id: Id) -> u64 {
+        let start = self.dom.attribute(id, "start");
+        start.and_then(|n| n.trim().parse().ok()).unwrap_or(1)
+    }
+
+    fn open_item(&mut self, id: Id) -> Result<Id, Error> {
+        self.flush()?;
+        let given = self
+            .dom
+            .attribute(id, "value")
+            .and_then(|n| n.trim().parse().ok());
+        let list = self
+            .open
+            .iter_mut()
+            .rev()
+            .find_map(|open| match &mut open.is {
+                Is::List { next } => Some(next),
+                _ => None,
+            });
+        let number = list.and_then(Option::as_mut).map(|next| {
+            let number = given.unwrap_or(*next);
+            *next = number.saturating_add(1);
+            format!("{number}.")
+        });
+        self.item = Some(number);
+        let end = self.dom.node(id).end;
+        self.open.push(Open { end, is: Is::Block });
+        Ok(id + 1)
+    }
+
+    fn open_definition(&mut self, id: Id) -> Result<Id, Error> {
+        self.flush()?;
+        let end = self.dom.node(id).end;
+        self.open.push(Open {
+            end,
+            is: Is::List { next: None },
+        });
+        self.item = Some(None);
+        Ok(id + 1)
+    }
+
+    fn language(&self, id: Id) -> Option<String> {
+        let holders = self.dom.subtree(id).take(3).chain(self.dom.parent(id));
+        holders
+            .filter_map(|id| self.dom.attribute(id, "class"))
+            .flat_map(str::split_whitespace)
+            .find_map(|class| {
+                class
+                    .strip_prefix("language-")
+                    .or_else(|| class.strip_prefix("lang-"))
+                    .or_else(|| class.strip_prefix("highlight-"))
+            })
+            .map(str::to_owned)
+    }
+
+    fn table(&mut self, id: Id) -> Result<Id, Error> {
+        self.flush()?;
+        let (caption, table) = table::read(self.dom, id);
+        if let Some(caption) = caption {
+            self.out.push(Piece::new(AtomKind::Caption, caption))?;
+        }
+        let anchor = self.anchor.take();
+        if !table.rows.is_empty() {
+            self.out.push(Piece::table(table).with_anchor(anchor))?;
+        }
+        Ok(self.dom.node(id).end)
+    }
+
+    /// One break ends a line, two end a paragraph.
+    fn line_break(&mut self) -> Result<(), Error> {
+        if !self.in_code() && self.text.trim_end_matches([' ', '\t']).ends_with('\n') {
+            return self.flush();
+        }
+        self.text.push('\n');
+        Ok(())
+    }
+
+    fn picture(&mut self, id: Id) -> Result<Id, Error> {
+        let in_figure = self.dom.has_ancestor(id, &["figure"]);
+        let alternative = self
+            .dom
+            .attribute(id, "alt")
+            .map(collapsed)
+            .unwrap_or_default();
+        if in_figure && !alternative.is_empty() {
+            self.flush()?;
+            self.out.push(Piece::new(AtomKind::Figure, alternative))?;
+        }
+        Ok(id + 1)
+    }
+
+    /// The sign beside a heading that links to the heading itself.
+    fn is_permalink(&self, id: Id) -> bool {
+        let local = self
+            .dom
+            .attribute(id, "href")
+            .is_some_and(|href| href.starts_with('#'));
+        let text = self.dom.text(id);
+        local && matches!(text.trim(), "\u{b6}" | "#" | "\u{a7}" | "\u{1f517}")
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        let text = std::mem::take(&mut self.text);
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        let kind = self.kind();
+        let text = match kind {
+            AtomKind::Code { .. } => text,
+            _ => lines(&text),
+        };
+        if matches!(kind, AtomKind::ListItem { .. }) {
+            self.item = None;
+        }
+        let anchor = self.anchor.take();
+        self.out.push(Piece::new(kind, text).with_anchor(anchor))
+    }
+
+    /// What the text at hand is, by the innermost element that says so.
+    fn kind(&self) -> AtomKind {
+        for open in self.open.iter().rev() {
+            match &open.is {
+                Is::Heading(level) => return AtomKind::Heading { level: *level },
+                Is::Code { language } => {
+                    return AtomKind::Code {
+                        language: language.clone(),
+                    };
+                }
+                Is::Caption => return AtomKind::Caption,
+                Is::Quote => return AtomKind::Quote,
+                Is::Term => return AtomKind::Paragraph,
+                Is::List { .. } => return self.item_kind(),
+                Is::Block | Is::Head => {}
+            }
+        }
+        AtomKind::Paragraph
+    }
+
+    /// The first text of an item is the item, what follows are paragraphs of it.
+    fn item_kind(&self) -> AtomKind {
+        let Some(marker) = &self.item else {
+            return AtomKind::Paragraph;
+        };
+        let lists = self
+            .open
+            .iter()
+            .filter(|open| matches!(open.is, Is::List { .. }));
+        AtomKind::ListItem {
+            depth: u8::try_from(lists.count() - 1).unwrap_or(u8::MAX),
+            marker: marker.clone(),
+        }
+    }
+}
+
+/// Blanks collapsed, line by line.
+fn lines(text: &str) -> String {
+    let lines: Vec<String> = text
+        .split('\n')
+        .map(collapsed)
+        .filter(|l| !l.is_empty())
+        .collect();
+    lines.join("\n")
+}
+
+fn is_block(tag: &str) -> bool {
+    const BLOCKS: &[&str] = &[
+        "address", "article", "aside", "body", "center", "details", "div", "dl", "fieldset",
+        "figure", "footer", "form", "header", "hgroup", "html", "legend", "main", "nav", "p",
+        "search", "section", "summary", "table", "tbody", "tfoot", "thead", "tr",
+    ];
+    BLOCKS.contains(&tag)
+}

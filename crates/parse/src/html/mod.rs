@@ -1,0 +1,71 @@
+//! HTML: of a web page its main content, of a document everything.
+//!
+//! Nothing is fetched or run; scripts, styles, templates and what is hidden are
+//! not text. All walks go over one flat array, so no nesting overflows a stack.
+
+mod blocks;
+mod charset;
+mod chrome;
+mod clean;
+mod dom;
+mod main_content;
+mod measure;
+mod scope;
+mod table;
+
+use model::Parsed;
+
+use crate::builder::TextBuilder;
+use crate::{Error, Format, Input, Limits};
+
+use dom::{Dom, Id};
+
+pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
+    let text = charset::decode(input.bytes);
+    let mut dom = Dom::read(&text, input.limits)?;
+    let mut out = TextBuilder::new(input.limits);
+    about(&dom, &mut out);
+    if scope::is_page(&dom) {
+        main_content::keep(&mut dom);
+    }
+    blocks::write(&dom, &mut out)?;
+    Ok(out.finish(Format::Html))
+}
+
+/// Everything in a piece of HTML that is part of another document.
+#[expect(dead_code, reason = "EPUB and mail read their parts with it")]
+pub(crate) fn write_all(html: &str, limits: &Limits, out: &mut TextBuilder) -> Result<(), Error> {
+    let dom = Dom::read(html, limits)?;
+    blocks::write(&dom, out)
+}
+
+/// What the head says of the page.
+fn about(dom: &Dom, out: &mut TextBuilder) {
+    for id in dom.all() {
+        match dom.tag(id) {
+            "html" => {
+                if let Some(language) = dom.attribute(id, "lang") {
+                    out.claimed_language(language);
+                }
+            }
+            "title" if !dom.has_ancestor(id, &["svg", "body"]) => out.title(&dom.text(id)),
+            "meta" => meta(dom, id, out),
+            _ => {}
+        }
+    }
+}
+
+fn meta(dom: &Dom, id: Id, out: &mut TextBuilder) {
+    let name = dom.attribute(id, "name").or(dom.attribute(id, "property"));
+    let (Some(name), Some(content)) = (name, dom.attribute(id, "content")) else {
+        return;
+    };
+    match name.to_ascii_lowercase().as_str() {
+        "author" | "article:author" => out.property("author", content),
+        "description" => out.property("description", content),
+        "keywords" => out.property("keywords", content),
+        "date" | "dcterms.date" | "article:published_time" => out.property("created", content),
+        "generator" => out.property("generator", content),
+        _ => {}
+    }
+}
