@@ -37,3 +37,9 @@ async fn sqlite_takes_a_document_from_admission_to_answering() {
     let folder = tempfile::tempdir().unwrap();
     flow::a_document_goes_from_admission_to_answering(&sqlite(&folder).await).await;
 }
+
+#[tokio::test]
+async fn postgres_takes_a_document_from_admission_to_answering() {
+    let world = world(Settings::new(testkit::postgres().await)).await;
+    flow::a_document_goes_from_admission_to_answering(&world).await;
+}
