@@ -29,6 +29,7 @@ mod html;
 mod json;
 mod json_lines;
 mod md;
+pub mod pdf;
 mod text;
 
 use std::ops::Range;
@@ -59,6 +60,9 @@ pub struct Options {
     /// Of a format with pages (PDF) these only, counted from 0; page numbers in
     /// the answer are those of the whole document. A format without pages ignores it.
     pub pages: Option<Range<u32>>,
+    /// Pages to pass over, counted from 0: what was found to hurt.
+    #[serde(default)]
+    pub skip: Vec<u32>,
 }
 
 /// Reads a whole document.
@@ -83,6 +87,7 @@ pub fn parse_part(
     match format {
         Format::Docx => docx::parse(&input),
         Format::Html => html::parse(&input),
+        Format::Pdf => pdf::parse(&input),
         Format::Markdown => md::parse(&input),
         Format::Text => text::parse(&input),
         Format::Csv => csv::parse(&input),

@@ -1,0 +1,195 @@
+//! Pages of lines to pieces of text, in reading order.
+
+use std::collections::HashMap;
+
+use model::{AtomKind, PageBox};
+
+use super::block::{Block, Body, Shape, blocks};
+use super::heading;
+use super::line::Line;
+use super::marker;
+use super::outline::Entry;
+use super::page::PageText;
+use super::prose::{self, Vocabulary};
+use super::{furniture, glyph::Rect};
+use crate::{Error, Piece, TextBuilder};
+
+pub(super) fn assemble(
+    mut pages: Vec<PageText>,
+    outline: &[Entry],
+    builder: &mut TextBuilder,
+) -> Result<(), Error> {
+    furniture::mark(&mut pages);
+    disclose(&pages, builder);
+    let body = Body::of(pages.iter().map(|page| page.lines.as_slice()));
+    let vocabulary = Vocabulary::of(text_lines(&pages));
+    let mut all: Vec<Block> = Vec::new();
+    for page in pages {
+        all.extend(blocks(page.number, page.lines, &body));
+    }
+    let texts: Vec<String> = all
+        .iter()
+        .map(|block| text_of(block, &vocabulary))
+        .collect();
+    let levels = heading::levels(&all, &texts, &body, outline);
+    Writer {
+        builder,
+        vocabulary: &vocabulary,
+        open: None,
+        indents: Vec::new(),
+    }
+    .write(all, texts, &levels)
+}
+
+fn text_lines(pages: &[PageText]) -> impl Iterator<Item = &Line> + Clone {
+    pages
+        .iter()
+        .flat_map(|page| page.lines.iter())
+        .filter(|line| !line.artifact)
+}
+
+/// Says which pages hold no text that could be read.
+fn disclose(pages: &[PageText], builder: &mut TextBuilder) {
+    for page in pages {
+        if page.is_scan() {
+            let reason = "the page is a picture without text and was not read";
+            builder.gap(Some((page.number, page.number)), reason);
+        } else if page.unmapped * 3 > page.glyphs && page.glyphs > 30 {
+            let reason = "the page's fonts do not say which characters they print";
+            builder.gap(Some((page.number, page.number)), reason);
+        }
+    }
+}
+
+fn text_of(block: &Block, vocabulary: &Vocabulary) -> String {
+    match &block.shape {
+        Shape::Listing => prose::listing(&block.lines),
+        _ => prose::join(&block.lines, vocabulary),
+    }
+}
+
+/// Writes blocks as pieces; holds one back while the next may go on with it.
+struct Writer<'b> {
+    builder: &'b mut TextBuilder,
+    vocabulary: &'b Vocabulary,
+    open: Option<Piece>,
+    /// Where the items of the list at hand begin, outermost first.
+    indents: Vec<f32>,
+}
+
+impl Writer<'_> {
+    fn write(
+        mut self,
+        blocks: Vec<Block>,
+        texts: Vec<String>,
+        levels: &HashMap<usize, u8>,
+    ) -> Result<(), Error> {
+        let mut furniture = Vec::new();
+        for (at, (block, text)) in blocks.into_iter().zip(texts).enumerate() {
+            let boxes = vec![page_box(block.page, block.rect())];
+            if block.shape == Shape::Furniture {
+                furniture.push(Piece::new(AtomKind::Furniture, text).with_boxes(boxes));
+                continue;
+            }
+            let piece = self.piece(block, text, levels.get(&at).copied());
+            self.push(piece.with_boxes(boxes), &mut furniture)?;
+        }
+        self.flush(&mut furniture)
+    }
+
+    fn piece(&mut self, block: Block, text: String, level: Option<u8>) -> Piece {
+        let first_left = block.first().left;
+        match (block.shape, level) {
+            (Shape::Table(table), _) => Piece::table(table),
+            (Shape::Listing, _) => Piece::new(AtomKind::Code { language: None }, text),
+            (_, Some(level)) => {
+                self.indents.clear();
+                Piece::new(AtomKind::Heading { level }, text)
+            }
+            _ => match marker::item_marker(&text) {
+                Some(found) => {
+                    let kind = AtomKind::ListItem {
+                        depth: self.depth(first_left),
+                        marker: found.label,
+                    };
+                    Piece::new(kind, &text[found.length..])
+                }
+                None => Piece::new(AtomKind::Paragraph, text),
+            },
+        }
+    }
+
+    /// How deep in the list an item lies that begins here.
+    fn depth(&mut self, left: f32) -> u8 {
+        while self
+            .indents
+            .last()
+            .is_some_and(|indent| *indent > left + 3.0)
+        {
+            self.indents.pop();
+        }
+        if self
+            .indents
+            .last()
+            .is_none_or(|indent| *indent < left - 3.0)
+        {
+            self.indents.push(left);
+        }
+        (self.indents.len() - 1).min(8) as u8
+    }
+
+    /// Furniture waits until the text around it is whole.
+    fn push(&mut self, piece: Piece, furniture: &mut Vec<Piece>) -> Result<(), Error> {
+        match &mut self.open {
+            Some(open) if goes_on(open, &piece) => {
+                prose::append(&mut open.text, &piece.text, self.vocabulary);
+                open.boxes.extend(piece.boxes);
+                Ok(())
+            }
+            _ => {
+                self.flush(furniture)?;
+                self.open = Some(piece);
+                Ok(())
+            }
+        }
+    }
+
+    fn flush(&mut self, furniture: &mut Vec<Piece>) -> Result<(), Error> {
+        if let Some(open) = self.open.take() {
+            self.builder.push(open)?;
+        }
+        for piece in furniture.drain(..) {
+            self.builder.push(piece)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a paragraph goes on after a page or column break.
+fn goes_on(open: &Piece, next: &Piece) -> bool {
+    let flows = matches!(open.kind, AtomKind::Paragraph | AtomKind::ListItem { .. });
+    let (Some(before), Some(after)) = (open.boxes.last(), next.boxes.first()) else {
+        return false;
+    };
+    let broken = after.page > before.page || after.top < before.top;
+    let unfinished = !open
+        .text
+        .ends_with(['.', '!', '?', ':', ';', '。', '！', '？', '”', '"', '…']);
+    let begins = next.text.chars().next();
+    flows
+        && next.kind == AtomKind::Paragraph
+        && broken
+        && unfinished
+        && begins.is_some_and(|c| c.is_lowercase() || super::script::is_wide_char(c))
+}
+
+fn page_box(page: u32, rect: Rect) -> PageBox {
+    let tenth = |v: f32| (v * 10.0).round() / 10.0;
+    PageBox {
+        page,
+        left: tenth(rect.left),
+        top: tenth(rect.top),
+        right: tenth(rect.right),
+        bottom: tenth(rect.bottom),
+    }
+}

@@ -1,0 +1,382 @@
+//! Reads a page's content stream for what it prints.
+//!
+//! In: a page. Out: its glyphs with place, size and face, its rulings and its
+//! pictures' places, in the order of printing. Colour, clipping and shading do not
+//! matter to a reader and are passed over, which is why this is not the renderer's
+//! interpreter; unlike that one it keeps the font's name and the document's own marks
+//! (artifacts, replacement text).
+
+use std::collections::HashSet;
+
+use hayro_interpret::kurbo::{Affine, Point};
+use hayro_syntax::content::TypedIter;
+use hayro_syntax::content::ops::TypedInstruction as Op;
+use hayro_syntax::object::{Array, Dict, Name, Number, Object, ObjectIdentifier, Stream};
+use hayro_syntax::page::{Page, Resources};
+
+use super::font::Fonts;
+use super::glyph::{Content, Glyph, Rect};
+use super::marks::Marks;
+use super::path::Path;
+use super::strings::decode;
+
+/// Forms within forms; deeper ones are a loop or a joke.
+const MAX_DEPTH: usize = 24;
+/// Beyond this a page is a drawing, not a table.
+const MAX_RULINGS: usize = 20_000;
+
+#[derive(Clone, Copy)]
+struct State {
+    ctm: Affine,
+    font: Option<usize>,
+    size: f32,
+    char_space: f32,
+    word_space: f32,
+    stretch: f32,
+    leading: f32,
+    rise: f32,
+}
+
+impl State {
+    fn new(ctm: Affine) -> Self {
+        Self {
+            ctm,
+            font: None,
+            size: 1.0,
+            char_space: 0.0,
+            word_space: 0.0,
+            stretch: 1.0,
+            leading: 0.0,
+            rise: 0.0,
+        }
+    }
+}
+
+struct Reader<'a, 'f> {
+    fonts: &'f mut Fonts<'a>,
+    state: State,
+    saved: Vec<State>,
+    text_matrix: Affine,
+    line_matrix: Affine,
+    path: Path,
+    marks: Marks<'f>,
+    depth: usize,
+    /// The page, with what may hang over its edge.
+    paper: Rect,
+    out: Content,
+}
+
+/// Reads one page. `hidden` are the optional parts the document shows by default as off.
+pub(super) fn read_page<'a>(
+    page: &Page<'a>,
+    fonts: &mut Fonts<'a>,
+    hidden: &HashSet<ObjectIdentifier>,
+) -> Content {
+    let to_page = Affine::new(page.initial_transform(true).as_coeffs());
+    let (width, height) = page.render_dimensions();
+    let mut reader = Reader {
+        fonts,
+        state: State::new(to_page),
+        saved: Vec::new(),
+        text_matrix: Affine::IDENTITY,
+        line_matrix: Affine::IDENTITY,
+        path: Path::default(),
+        marks: Marks::new(hidden),
+        depth: 0,
+        paper: Rect {
+            left: -2.0,
+            top: -2.0,
+            right: width + 2.0,
+            bottom: height + 2.0,
+        },
+        out: Content::default(),
+    };
+    let stream = content_stream(page);
+    reader.run(&stream, page.resources());
+    reader.out
+}
+
+/// Decoded here rather than by the page, which would keep it for as long as the file is open.
+fn content_stream(page: &Page<'_>) -> Vec<u8> {
+    let decoded = |stream: Stream<'_>| stream.decoded_data().map(std::borrow::Cow::into_owned).ok();
+    if let Some(stream) = page.raw().get::<Stream<'_>>(b"Contents") {
+        return decoded(stream).unwrap_or_default();
+    }
+    let parts = page.raw().get::<Array<'_>>(b"Contents");
+    let parts = parts
+        .iter()
+        .flat_map(hayro_syntax::object::Array::iter::<Stream<'_>>);
+    let mut all = Vec::new();
+    for part in parts.filter_map(decoded) {
+        all.extend(part);
+        all.push(b' ');
+    }
+    all
+}
+
+fn affine(numbers: [Number; 6]) -> Affine {
+    Affine::new(numbers.map(|n| n.as_f64()))
+}
+
+impl<'a> Reader<'a, '_> {
+    fn run(&mut self, stream: &[u8], resources: &Resources<'a>) {
+        let saved = self.saved.len();
+        let mut operations = TypedIter::new(stream);
+        while let Some(op) = operations.next() {
+            self.apply(op, resources);
+        }
+        self.saved.truncate(saved);
+    }
+
+    fn apply(&mut self, op: Op<'_, '_>, resources: &Resources<'a>) {
+        match op {
+            Op::SaveState(_) if self.saved.len() < 512 => self.saved.push(self.state),
+            Op::RestoreState(_) => self.state = self.saved.pop().unwrap_or(self.state),
+            Op::Transform(t) => self.state.ctm *= affine([t.0, t.1, t.2, t.3, t.4, t.5]),
+            Op::XObject(x) => self.draw_object(x.0, resources),
+            Op::InlineImage(_) => self.picture(),
+            Op::SetGraphicsState(gs) => self.set_state(gs.0, resources),
+            Op::BeginMarkedContent(mark) => self.marks.begin(mark.0, self.out.glyphs.len()),
+            Op::BeginMarkedContentWithProperties(mark) => {
+                let at = self.out.glyphs.len();
+                self.marks.begin_with(mark.0, mark.1, resources, at);
+            }
+            Op::EndMarkedContent(_) => self.end_mark(),
+            op => self.apply_path(op, resources),
+        }
+    }
+
+    fn apply_path(&mut self, op: Op<'_, '_>, resources: &Resources<'a>) {
+        let point = |x: &Number, y: &Number| Point::new(x.as_f64(), y.as_f64());
+        match op {
+            Op::MoveTo(p) => self.path.move_to(point(&p.0, &p.1)),
+            Op::LineTo(p) => self.path.line_to(point(&p.0, &p.1)),
+            Op::CubicTo(c) => self.path.jump_to(point(&c.4, &c.5)),
+            Op::CubicStartTo(c) => self.path.jump_to(point(&c.2, &c.3)),
+            Op::CubicEndTo(c) => self.path.jump_to(point(&c.2, &c.3)),
+            Op::ClosePath(_) => self.path.close(),
+            Op::RectPath(r) => {
+                let from = point(&r.0, &r.1);
+                self.path.rect(from, (r.2.as_f64(), r.3.as_f64()));
+            }
+            Op::StrokePath(_) => self.rule(true),
+            Op::CloseAndStrokePath(_)
+            | Op::CloseFillAndStrokeEvenOdd(_)
+            | Op::CloseFillAndStrokeNonZero(_) => {
+                self.path.close();
+                self.rule(true);
+            }
+            Op::FillAndStrokeEvenOdd(_) | Op::FillAndStrokeNonZero(_) => self.rule(true),
+            Op::FillPathNonZero(_)
+            | Op::FillPathEvenOdd(_)
+            | Op::FillPathNonZeroCompatibility(_) => self.rule(false),
+            Op::EndPath(_) => self.path.clear(),
+            op => self.apply_text(op, resources),
+        }
+    }
+
+    fn apply_text(&mut self, op: Op<'_, '_>, resources: &Resources<'a>) {
+        match op {
+            Op::BeginText(_) => self.move_line_to(Affine::IDENTITY),
+            Op::SetTextMatrix(m) => self.move_line_to(affine([m.0, m.1, m.2, m.3, m.4, m.5])),
+            Op::TextFont(f) => {
+                let dict = resources.get_font(f.0);
+                self.state.font = dict.and_then(|dict| self.fonts.load(&dict));
+                self.state.size = f.1.as_f32();
+            }
+            Op::CharacterSpacing(n) => self.state.char_space = n.0.as_f32(),
+            Op::WordSpacing(n) => self.state.word_space = n.0.as_f32(),
+            Op::HorizontalScaling(n) => self.state.stretch = n.0.as_f32() / 100.0,
+            Op::TextLeading(n) => self.state.leading = n.0.as_f32(),
+            Op::TextRise(n) => self.state.rise = n.0.as_f32(),
+            Op::NextLine(n) => self.next_line(n.0.as_f64(), n.1.as_f64()),
+            Op::NextLineAndSetLeading(n) => {
+                self.state.leading = -n.1.as_f32();
+                self.next_line(n.0.as_f64(), n.1.as_f64());
+            }
+            Op::NextLineUsingLeading(_) => self.next_line(0.0, -f64::from(self.state.leading)),
+            Op::ShowText(t) => self.show(t.0.as_bytes()),
+            Op::ShowTexts(t) => self.show_all(t.0),
+            Op::NextLineAndShowText(t) => {
+                self.next_line(0.0, -f64::from(self.state.leading));
+                self.show(t.0.as_bytes());
+            }
+            Op::ShowTextWithParameters(t) => {
+                self.state.word_space = t.0.as_f32();
+                self.state.char_space = t.1.as_f32();
+                self.next_line(0.0, -f64::from(self.state.leading));
+                self.show(t.2.as_bytes());
+            }
+            _ => {}
+        }
+    }
+
+    fn move_line_to(&mut self, matrix: Affine) {
+        self.line_matrix = matrix;
+        self.text_matrix = matrix;
+    }
+
+    fn next_line(&mut self, x: f64, y: f64) {
+        self.move_line_to(self.line_matrix * Affine::translate((x, y)));
+    }
+
+    fn show_all(&mut self, array: &Array<'_>) {
+        for item in array.iter::<Object<'_>>() {
+            match item {
+                Object::Number(n) => self.step(-n.as_f32() / 1000.0 * self.state.size),
+                Object::String(text) => self.show(text.as_bytes()),
+                _ => {}
+            }
+        }
+    }
+
+    /// Moves the pen along the writing direction.
+    fn step(&mut self, by: f32) {
+        let upright = self
+            .state
+            .font
+            .is_none_or(|font| self.fonts.get(font).upright);
+        let by = if upright {
+            (f64::from(by * self.state.stretch), 0.0)
+        } else {
+            (0.0, f64::from(by))
+        };
+        self.text_matrix *= Affine::translate(by);
+    }
+
+    fn show(&mut self, bytes: &[u8]) {
+        let Some(font) = self.state.font else {
+            return;
+        };
+        let mut at = 0;
+        while at < bytes.len() {
+            let (code, length) = self.fonts.get(font).read_code(bytes, at);
+            at += length;
+            self.show_code(font, code, length);
+        }
+    }
+
+    fn show_code(&mut self, font: usize, code: u32, length: usize) {
+        let entry = self.fonts.code(font, code);
+        let width = entry.advance / 1000.0 * self.state.size;
+        let space = if code == 32 && length == 1 {
+            self.state.word_space
+        } else {
+            0.0
+        };
+        // Letters set apart belong together: the distance counts as part of the letter.
+        let advance = width + self.state.char_space.max(0.0);
+        let loaded = self.fonts.get(font);
+        let (face, upright, em) = (loaded.face, loaded.upright, loaded.em);
+        let full = self.state.ctm * self.text_matrix;
+        let [a, b, c, d, _, _] = full.as_coeffs();
+        let stretch = f64::from(self.state.stretch);
+        let along = if upright {
+            (a * stretch, b * stretch)
+        } else {
+            (-c, -d)
+        };
+        let origin = full * Point::new(0.0, f64::from(self.state.rise));
+        let glyph = Glyph {
+            text: entry.text,
+            x: origin.x as f32,
+            y: origin.y as f32,
+            advance: (advance.abs() as f64 * along.0.hypot(along.1)) as f32,
+            size: (f64::from(self.state.size.abs() * em) * c.hypot(d)) as f32,
+            angle: along.1.atan2(along.0).to_degrees().round() as i16,
+            face,
+            artifact: self.marks.artifact(),
+        };
+        let printed = self.marks.visible() && glyph.size > 0.1;
+        if printed && self.paper.holds(glyph.x, glyph.y) {
+            self.out.unmapped += usize::from(!entry.known);
+            self.out.glyphs.push(glyph);
+        }
+        self.step(width + self.state.char_space + space);
+    }
+
+    fn rule(&mut self, stroked: bool) {
+        let room = MAX_RULINGS.saturating_sub(self.out.rulings.len());
+        let visible = self.marks.visible();
+        let found = self.path.rulings(self.state.ctm, stroked);
+        if visible {
+            self.out.rulings.extend(found.into_iter().take(room));
+        }
+        self.path.clear();
+    }
+
+    fn picture(&mut self) {
+        if self.marks.visible() {
+            let corners = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)];
+            let corners = corners.map(|corner| self.state.ctm * Point::from(corner));
+            self.out
+                .images
+                .push(Rect::around(corners.map(|p| (p.x, p.y))));
+        }
+    }
+
+    fn set_state(&mut self, name: &Name<'_>, resources: &Resources<'a>) {
+        let font = resources
+            .get_ext_g_state(name)
+            .and_then(|gs| gs.get::<Array<'a>>(b"Font"));
+        let Some(font) = font else { return };
+        let mut parts = font.flex_iter();
+        if let (Some(dict), Some(size)) = (parts.next::<Dict<'a>>(), parts.next::<f32>()) {
+            self.state.font = self.fonts.load(&dict);
+            self.state.size = size;
+        }
+    }
+
+    fn draw_object(&mut self, name: &Name<'_>, resources: &Resources<'a>) {
+        let Some(stream) = resources.get_x_object(name) else {
+            return;
+        };
+        let hidden = self.marks.hides(stream.dict());
+        match stream.dict().get::<Name<'_>>(b"Subtype").as_deref() {
+            Some(b"Image") if !hidden => self.picture(),
+            Some(b"Form") if !hidden => self.draw_form(&stream, resources),
+            _ => {}
+        }
+    }
+
+    fn draw_form(&mut self, form: &Stream<'a>, resources: &Resources<'a>) {
+        if self.depth == MAX_DEPTH {
+            return;
+        }
+        let Ok(data) = form.decoded_data() else {
+            return;
+        };
+        let own = form
+            .dict()
+            .get::<Dict<'a>>(b"Resources")
+            .map(Resources::new);
+        let matrix = form.dict().get::<[f64; 6]>(b"Matrix");
+        let before = (self.state, self.text_matrix, self.line_matrix);
+        self.depth += 1;
+        self.state.ctm *= matrix.map_or(Affine::IDENTITY, Affine::new);
+        self.run(&data, own.as_ref().unwrap_or(resources));
+        self.depth -= 1;
+        (self.state, self.text_matrix, self.line_matrix) = before;
+    }
+
+    /// Puts replacement text in the place of the glyphs it replaces.
+    fn end_mark(&mut self) {
+        let Some((from, actual)) = self.marks.end() else {
+            return;
+        };
+        let Some((first, rest)) = self.out.glyphs[from..].split_first_mut() else {
+            return;
+        };
+        let one_line = rest
+            .iter()
+            .all(|g| (g.y - first.y).abs() < first.size * 0.5);
+        if !one_line || first.angle != 0 {
+            return;
+        }
+        if let Some(last) = rest.last() {
+            first.advance = (last.x + last.advance - first.x).max(first.advance);
+        }
+        first.text = self.fonts.texts.intern(&decode(&actual));
+        self.out.glyphs.truncate(from + 1);
+    }
+}

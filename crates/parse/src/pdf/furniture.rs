@@ -1,0 +1,173 @@
+//! Running heads, running feet and page numbers, recognised across pages.
+//!
+//! In: the lines of every page. Out: which of them are furniture. A line near the edge
+//! is, when the same words (numbers aside) stand at the same height on other pages, or
+//! when it is a page number that counts with the pages. A place where most lines repeat
+//! is furniture as a whole: heads change with the chapter.
+
+use std::collections::HashMap;
+
+use super::line::Line;
+use super::page::PageText;
+
+/// How many lines from either end are looked at.
+const EDGE_LINES: usize = 4;
+/// How far in the edges reach, as a part of the page's height.
+const EDGE: f32 = 0.14;
+
+/// A line near an edge.
+struct Candidate {
+    page: usize,
+    line: usize,
+    /// Height above or below the nearer edge, to the point; negative from the bottom.
+    slot: i32,
+    words: String,
+    number: Option<i64>,
+}
+
+pub(super) fn mark(pages: &mut [PageText]) {
+    let candidates: Vec<Candidate> = pages
+        .iter()
+        .enumerate()
+        .flat_map(|(index, page)| edge_lines(index, page))
+        .collect();
+    let repeated = repeats(&candidates);
+    let slots = furnished_slots(&candidates, &repeated);
+    let counting = counting_numbers(&candidates);
+    for (candidate, again) in candidates.iter().zip(&repeated) {
+        let furniture = *again
+            || slots.contains(&candidate.slot)
+            || counting.contains(&(candidate.page, candidate.line));
+        if furniture {
+            pages[candidate.page].lines[candidate.line].artifact = true;
+        }
+    }
+}
+
+fn edge_lines(index: usize, page: &PageText) -> Vec<Candidate> {
+    let height = page.size.height;
+    let mut at: Vec<usize> = (0..page.lines.len())
+        .filter(|line| page.lines[*line].angle == 0)
+        .collect();
+    at.sort_by(|a, b| page.lines[*a].baseline.total_cmp(&page.lines[*b].baseline));
+    let top = at.iter().take(EDGE_LINES);
+    let top = top.filter(|line| page.lines[**line].bottom() < height * EDGE);
+    let bottom = at.iter().rev().take(EDGE_LINES);
+    let bottom = bottom.filter(|line| page.lines[**line].top() > height * (1.0 - EDGE));
+    let mut found: Vec<Candidate> = top
+        .map(|line| candidate(index, *line, &page.lines[*line], height, true))
+        .collect();
+    found.extend(bottom.map(|line| candidate(index, *line, &page.lines[*line], height, false)));
+    found
+}
+
+fn candidate(page: usize, index: usize, line: &Line, height: f32, top: bool) -> Candidate {
+    let text = line.text();
+    let slot = if top {
+        line.baseline.round() as i32
+    } else {
+        -((height - line.baseline).round() as i32) - 1
+    };
+    Candidate {
+        page,
+        line: index,
+        slot: slot / 2,
+        number: page_number(&text),
+        words: text
+            .chars()
+            .filter(|c| !c.is_numeric() && !c.is_whitespace())
+            .collect(),
+    }
+}
+
+/// The number a line consists of, give or take ornaments: `- 12 -`, `Page 12`, `xii`.
+fn page_number(text: &str) -> Option<i64> {
+    let bare = text.trim_matches(|c: char| !c.is_alphanumeric());
+    let bare = bare
+        .strip_prefix("Page ")
+        .or(bare.strip_prefix("page "))
+        .unwrap_or(bare);
+    let bare = bare
+        .split_once(" of ")
+        .map_or(bare, |(first, _)| first)
+        .trim();
+    if bare.len() <= 5
+        && let Ok(number) = bare.parse()
+    {
+        return Some(number);
+    }
+    roman(bare)
+}
+
+fn roman(text: &str) -> Option<i64> {
+    if text.is_empty() || text.len() > 8 {
+        return None;
+    }
+    let value = |c: char| {
+        Some(match c.to_ascii_lowercase() {
+            'i' => 1,
+            'v' => 5,
+            'x' => 10,
+            'l' => 50,
+            'c' => 100,
+            _ => return None,
+        })
+    };
+    let digits: Vec<i64> = text.chars().map(value).collect::<Option<_>>()?;
+    let signed = digits.iter().enumerate().map(|(at, digit)| {
+        let smaller = digits.get(at + 1).is_some_and(|next| next > digit);
+        if smaller { -digit } else { *digit }
+    });
+    Some(signed.sum())
+}
+
+/// Which candidates' words stand at the same height on at least two other pages (or on the
+/// other one, of two).
+fn repeats(candidates: &[Candidate]) -> Vec<bool> {
+    let mut pages: HashMap<(i32, &str), Vec<usize>> = HashMap::new();
+    for c in candidates.iter().filter(|c| !c.words.is_empty()) {
+        let seen = pages.entry((c.slot, &c.words)).or_default();
+        if seen.last() != Some(&c.page) {
+            seen.push(c.page);
+        }
+    }
+    let needed = if candidates.iter().any(|c| c.page > 1) {
+        3
+    } else {
+        2
+    };
+    candidates
+        .iter()
+        .map(|c| {
+            let near = |slot: i32| pages.get(&(slot, c.words.as_str())).map_or(0, Vec::len);
+            near(c.slot) + near(c.slot - 1) + near(c.slot + 1) >= needed
+        })
+        .collect()
+}
+
+/// Heights where most of at least five lines are repeated somewhere.
+fn furnished_slots(candidates: &[Candidate], repeated: &[bool]) -> Vec<i32> {
+    let mut counts: HashMap<i32, (usize, usize)> = HashMap::new();
+    for (c, again) in candidates.iter().zip(repeated) {
+        let (all, some) = counts.entry(c.slot).or_default();
+        *all += 1;
+        *some += usize::from(*again || c.number.is_some());
+    }
+    let most = counts
+        .into_iter()
+        .filter(|(_, (all, some))| *all >= 5 && some * 10 >= all * 7);
+    most.map(|(slot, _)| slot).collect()
+}
+
+/// Numbers that stand alone and grow as the pages do.
+fn counting_numbers(candidates: &[Candidate]) -> Vec<(usize, usize)> {
+    let mut by_offset: HashMap<i64, Vec<(usize, usize)>> = HashMap::new();
+    for c in candidates {
+        if let Some(number) = c.number {
+            let offset = number - c.page as i64;
+            by_offset.entry(offset).or_default().push((c.page, c.line));
+        }
+    }
+    let counting = by_offset.into_values().filter(|found| found.len() >= 2);
+    counting.flatten().collect()
+}

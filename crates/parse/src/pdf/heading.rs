@@ -1,0 +1,215 @@
+//! Which blocks are headings, and of which level.
+//!
+//! The outline is believed where it names a block. Elsewhere size, weight and
+//! numbering decide; levels follow the outline's for blocks of the same style, then the
+//! number's depth, then the rank of the style by size.
+
+use std::collections::HashMap;
+
+use super::block::{Block, Body, Shape, half_points};
+use super::marker::{section_depth, without_number};
+use super::outline::Entry;
+
+const MAX_LINES: usize = 4;
+const MAX_LETTERS: u32 = 180;
+
+/// How headings of one kind are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Style {
+    /// Larger first.
+    size: std::cmp::Reverse<i32>,
+    plain: bool,
+    italic: bool,
+}
+
+impl Style {
+    fn of(block: &Block) -> Self {
+        Self {
+            size: std::cmp::Reverse(half_points(block.size())),
+            plain: !block.is_bold(),
+            italic: block.is_italic(),
+        }
+    }
+}
+
+struct Found {
+    block: usize,
+    style: Style,
+    depth: Option<u8>,
+    outline: Option<u8>,
+}
+
+/// The level of every block that is a heading, by its position. `texts` are the blocks' words.
+pub(super) fn levels(
+    blocks: &[Block],
+    texts: &[String],
+    body: &Body,
+    outline: &[Entry],
+) -> HashMap<usize, u8> {
+    let named = Named::of(outline);
+    let found: Vec<Found> = blocks
+        .iter()
+        .zip(texts)
+        .enumerate()
+        .filter_map(|(at, (block, text))| {
+            let outline = named
+                .level(text, block.page)
+                .filter(|_| may_be_named(block, text));
+            (outline.is_some() || looks_like_heading(block, text, body)).then(|| Found {
+                block: at,
+                style: Style::of(block),
+                depth: section_depth(text),
+                outline,
+            })
+        })
+        .collect();
+    let ladder = Ladder::of(&found);
+    found
+        .iter()
+        .map(|found| (found.block, ladder.level(found)))
+        .collect()
+}
+
+fn may_be_named(block: &Block, text: &str) -> bool {
+    block.shape == Shape::Prose && block.lines.len() <= MAX_LINES && !is_contents_line(text)
+}
+
+/// `Title . . . . 12`: an entry of a printed table of contents.
+pub(super) fn is_contents_line(text: &str) -> bool {
+    let dots = text.chars().rev().take(40).filter(|c| *c == '.').count();
+    dots >= 4
+        && text.ends_with(|c: char| c.is_ascii_digit() || c == '.' || matches!(c, 'i' | 'v' | 'x'))
+}
+
+fn looks_like_heading(block: &Block, text: &str, body: &Body) -> bool {
+    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+    let fits = block.shape == Shape::Prose
+        && block.lines.len() <= MAX_LINES
+        && block.letters() <= MAX_LETTERS
+        && letters >= 2
+        && block.first().angle == 0
+        && block.lines.iter().all(|line| line.parts.len() <= 3);
+    if !fits || is_contents_line(text) || ends_like_a_sentence(text) {
+        return false;
+    }
+    let ratio = block.size() / body.size;
+    let bold = block.is_bold() && !body.bold;
+    let numbered = section_depth(text).is_some();
+    let larger = ratio >= 1.15 || (ratio >= 1.05 && (bold || numbered));
+    let marked = (bold && ratio > 0.93) || (numbered && block.is_italic() && ratio > 0.97);
+    larger || (marked && stands_like_heading(text, numbered))
+}
+
+/// Bold words of the body's size are a heading only when they read like one.
+fn stands_like_heading(text: &str, numbered: bool) -> bool {
+    let words = text.split_whitespace().count();
+    let begins = without_number(text).chars().next();
+    let capital = begins.is_some_and(|c| !c.is_lowercase());
+    capital && words <= if numbered { 20 } else { 12 } && !text.ends_with(':')
+}
+
+fn ends_like_a_sentence(text: &str) -> bool {
+    let long = text.split_whitespace().count() > 6;
+    text.ends_with([',', ';']) || (long && text.ends_with(['.', '。']))
+}
+
+/// Outline titles by their words.
+struct Named {
+    by_words: HashMap<String, Vec<(u8, Option<u32>)>>,
+}
+
+impl Named {
+    fn of(outline: &[Entry]) -> Self {
+        let mut by_words: HashMap<String, Vec<_>> = HashMap::new();
+        for entry in outline {
+            for words in forms(&entry.title) {
+                by_words
+                    .entry(words)
+                    .or_default()
+                    .push((entry.level, entry.page));
+            }
+        }
+        Self { by_words }
+    }
+
+    fn level(&self, text: &str, page: u32) -> Option<u8> {
+        if self.by_words.is_empty() {
+            return None;
+        }
+        let here = |(level, target): &(u8, Option<u32>)| {
+            let near = target.is_none_or(|target| target.abs_diff(page) == 0);
+            near.then_some(*level)
+        };
+        forms(text)
+            .iter()
+            .filter_map(|words| self.by_words.get(words))
+            .find_map(|places| places.iter().find_map(here))
+    }
+}
+
+/// Letters and digits only, with the section number and without.
+fn forms(title: &str) -> Vec<String> {
+    let bare = |text: &str| -> String {
+        let text = text.chars().filter(|c| c.is_alphanumeric());
+        text.flat_map(char::to_lowercase).collect()
+    };
+    let mut forms = vec![bare(title), bare(without_number(title))];
+    forms.dedup();
+    forms.retain(|form| !form.is_empty());
+    forms
+}
+
+/// Which level a style stands for.
+struct Ladder {
+    by_style: HashMap<Style, u8>,
+    by_depth: HashMap<u8, u8>,
+}
+
+impl Ladder {
+    fn of(found: &[Found]) -> Self {
+        let known = || found.iter().filter_map(|f| Some((f, f.outline?)));
+        let mut by_style = majority(known().map(|(f, level)| (f.style, level)));
+        let by_depth = majority(known().filter_map(|(f, level)| Some((f.depth?, level))));
+        let mut styles: Vec<Style> = found.iter().map(|f| f.style).collect();
+        styles.sort_unstable();
+        styles.dedup();
+        // A style the outline never names stands below the next larger one that has a level.
+        let mut above = 0;
+        for style in styles {
+            let level = *by_style.entry(style).or_insert((above + 1).min(6));
+            above = above.max(level);
+        }
+        Self { by_style, by_depth }
+    }
+
+    fn level(&self, found: &Found) -> u8 {
+        let by_style = self.by_style.get(&found.style).copied().unwrap_or(1);
+        let by_depth = found.depth.map(|depth| {
+            let known = self.by_depth.get(&depth).copied();
+            known.unwrap_or_else(|| self.deeper(depth).unwrap_or(by_style.max(depth)))
+        });
+        found.outline.or(by_depth).unwrap_or(by_style).clamp(1, 6)
+    }
+
+    /// The level of a number deeper than any the outline names.
+    fn deeper(&self, depth: u8) -> Option<u8> {
+        let (known, level) = self.by_depth.iter().filter(|(d, _)| **d < depth).max()?;
+        Some(level + (depth - known))
+    }
+}
+
+fn majority<K: std::hash::Hash + Eq>(votes: impl Iterator<Item = (K, u8)>) -> HashMap<K, u8> {
+    let mut counts: HashMap<K, [u32; 16]> = HashMap::new();
+    for (key, level) in votes {
+        counts.entry(key).or_default()[usize::from(level.min(15))] += 1;
+    }
+    counts
+        .into_iter()
+        .map(|(key, levels)| {
+            let most = (0..16_u8)
+                .rev()
+                .max_by_key(|level| levels[usize::from(*level)]);
+            (key, most.unwrap_or(1))
+        })
+        .collect()
+}

@@ -1,0 +1,106 @@
+//! What stands before a list item or a heading: bullets, numbers, letters.
+
+const BULLETS: &[char] = &[
+    '•', '◦', '▪', '■', '□', '●', '○', '‣', '⁃', '∙', '·', '–', '—', '-', '*', '➢', '➤', '✓', '✔',
+    '►', '▶', '→', '❖', '⋄', '◆', '♦', '∗', '⇒',
+];
+
+/// What an item begins with, and where its words start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Marker {
+    /// `None` for a bullet.
+    pub(super) label: Option<String>,
+    pub(super) length: usize,
+}
+
+pub(super) fn begins_item(text: &str) -> bool {
+    item_marker(text).is_some()
+}
+
+/// A bullet, `1.`, `2)`, `(a)`, `iv.` with something after it.
+pub(super) fn item_marker(text: &str) -> Option<Marker> {
+    let (first, rest) = text.split_once(' ')?;
+    let rest = rest.trim_start();
+    if rest.is_empty() {
+        return None;
+    }
+    let length = text.len() - rest.len();
+    let mut chars = first.chars();
+    if let (Some(only), None) = (chars.next(), chars.next())
+        && BULLETS.contains(&only)
+    {
+        return Some(Marker {
+            label: None,
+            length,
+        });
+    }
+    is_label(first).then(|| Marker {
+        label: Some(first.to_owned()),
+        length,
+    })
+}
+
+fn is_label(word: &str) -> bool {
+    let bare = word.strip_prefix('(').unwrap_or(word);
+    let Some(bare) = bare.strip_suffix(')').or_else(|| bare.strip_suffix('.')) else {
+        return false;
+    };
+    let digits = (1..=3).contains(&bare.len()) && bare.bytes().all(|b| b.is_ascii_digit());
+    let letter = bare.len() == 1 && bare.bytes().all(|b| b.is_ascii_alphabetic());
+    let roman = (1..=5).contains(&bare.len()) && bare.bytes().all(|b| b"ivx".contains(&b));
+    // `A.` begins a name as often as an item; in brackets it does not.
+    let initial =
+        word.len() == 2 && word.ends_with('.') && bare.bytes().all(|b| b.is_ascii_uppercase());
+    (digits || letter || roman) && !initial
+}
+
+/// How deep a section number is: `3` is 1, `3.1.` is 2, `A.2` is 2. `None` without one.
+pub(super) fn section_depth(text: &str) -> Option<u8> {
+    let (first, rest) = text.split_once(' ')?;
+    if rest.trim().is_empty() {
+        return None;
+    }
+    let bare = first.trim_end_matches(['.', ')']);
+    let parts: Vec<&str> = bare.split('.').collect();
+    let number =
+        |part: &str| (1..=3).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
+    let letter = |part: &str| part.len() == 1 && part.bytes().all(|b| b.is_ascii_uppercase());
+    let (head, tail) = parts.split_first()?;
+    let numbered = number(head) || (letter(head) && (!tail.is_empty() || first.ends_with('.')));
+    (numbered && tail.iter().all(|part| number(part)) && parts.len() <= 6)
+        .then_some(parts.len() as u8)
+}
+
+/// The words after a section number, or all of them.
+pub(super) fn without_number(text: &str) -> &str {
+    match (section_depth(text), text.split_once(' ')) {
+        (Some(_), Some((_, rest))) => rest.trim_start(),
+        _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_are_told_from_sentences() {
+        let label = |text| item_marker(text).map(|marker| marker.label);
+        assert_eq!(label("• First"), Some(None));
+        assert_eq!(label("2. Second"), Some(Some("2.".to_owned())));
+        assert_eq!(label("(iv) Fourth"), Some(Some("(iv)".to_owned())));
+        assert_eq!(label("J. Smith wrote"), None);
+        assert_eq!(label("2026 was a year"), None);
+        assert_eq!(label("-"), None);
+    }
+
+    #[test]
+    fn section_numbers_tell_their_depth() {
+        assert_eq!(section_depth("1 Introduction"), Some(1));
+        assert_eq!(section_depth("3.2.1. Frames"), Some(3));
+        assert_eq!(section_depth("A.1 Proofs"), Some(2));
+        assert_eq!(section_depth("A new way"), None);
+        assert_eq!(section_depth("2026 in numbers"), None);
+        assert_eq!(without_number("3.2. Frames of"), "Frames of");
+    }
+}

@@ -1,0 +1,142 @@
+//! PDF: print to text.
+//!
+//! In: the bytes of a file. Out: its atoms in reading order, each with its boxes on
+//! its pages. A PDF holds no words, only glyphs at places, so this is the flow from one
+//! to the other:
+//!
+//! ```text
+//! page ► content (glyphs, rulings) ► fragment ► line ► order
+//! pages ► furniture ► table ► block ► heading ► assemble (pieces)
+//! ```
+//!
+//! A page that cannot be read is a gap. What hayro cannot survive (endless allocation,
+//! endless loops) is the sandbox's business.
+
+mod glyph;
+
+mod strings;
+
+mod script;
+
+mod bidi;
+
+mod font;
+
+mod marks;
+
+mod path;
+
+mod content;
+
+mod fragment;
+
+mod line;
+
+mod order;
+
+mod page;
+
+mod furniture;
+
+mod block;
+
+mod marker;
+
+mod outline;
+
+mod heading;
+
+mod prose;
+
+mod assemble;
+
+mod meta;
+
+mod image;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
+use model::{PageSize, Parsed};
+
+use crate::{Budget, Error, Format, Input, Limits, Options, TextBuilder};
+
+pub use image::{Image, render_page};
+
+/// Told before each page is read, by its number from 1: whoever runs this under a watch
+/// learns which page it was that never ended.
+pub type OnPage<'p> = &'p mut dyn FnMut(u32);
+
+pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
+    let bytes = Arc::new(input.bytes.to_vec());
+    parse_shared(bytes, input.limits, input.options, &mut |_| {})
+}
+
+/// Reads a PDF it shares with its caller, telling `on_page` where it is, and 0 once all
+/// pages are read.
+pub fn parse_shared(
+    bytes: Arc<Vec<u8>>,
+    limits: &Limits,
+    options: &Options,
+    on_page: OnPage<'_>,
+) -> Result<Parsed, Error> {
+    let pdf = open(bytes)?;
+    let count = pdf.pages().len() as u32;
+    if count > limits.pages {
+        return Err(Error::OverBudget {
+            budget: Budget::Pages,
+            limit: u64::from(limits.pages),
+        });
+    }
+    let mut builder = TextBuilder::new(limits);
+    meta::describe(&pdf, &mut builder);
+    for page in pdf.pages().iter() {
+        builder.page(size_of(page));
+    }
+    let wanted = options.pages.clone().unwrap_or(0..count);
+    let skipped: BTreeSet<u32> = options.skip.iter().copied().collect();
+    let pages = read_pages(&pdf, wanted, &skipped, on_page);
+    on_page(0);
+    assemble::assemble(pages, &outline::entries(&pdf), &mut builder)?;
+    Ok(builder.finish(Format::Pdf))
+}
+
+/// How many pages there are, and how large each is.
+pub fn page_sizes(bytes: &[u8]) -> Result<Vec<PageSize>, Error> {
+    let pdf = open(Arc::new(bytes.to_vec()))?;
+    Ok(pdf.pages().iter().map(size_of).collect())
+}
+
+fn size_of(page: &hayro_syntax::page::Page<'_>) -> PageSize {
+    let (width, height) = page.render_dimensions();
+    PageSize { width, height }
+}
+
+fn open(bytes: Arc<Vec<u8>>) -> Result<Pdf, Error> {
+    let format = Format::Pdf;
+    Pdf::new(bytes).map_err(|error| match error {
+        LoadPdfError::Decryption(DecryptionError::PasswordProtected) => Error::Encrypted { format },
+        LoadPdfError::Decryption(_) => Error::damaged(format, "its encryption is of no known kind"),
+        LoadPdfError::Invalid => Error::damaged(format, "it has no readable table of its objects"),
+    })
+}
+
+fn read_pages(
+    pdf: &Pdf,
+    wanted: std::ops::Range<u32>,
+    skipped: &BTreeSet<u32>,
+    on_page: &mut dyn FnMut(u32),
+) -> Vec<page::PageText> {
+    let hidden = marks::parts_off(pdf.xref());
+    let mut fonts = font::Fonts::new();
+    let mut pages = Vec::new();
+    for (index, page) in pdf.pages().iter().enumerate() {
+        let index = index as u32;
+        if wanted.contains(&index) && !skipped.contains(&index) {
+            on_page(index + 1);
+            pages.push(page::read(page, index + 1, &mut fonts, &hidden));
+        }
+    }
+    pages
+}

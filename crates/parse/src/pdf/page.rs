@@ -1,0 +1,53 @@
+//! One page on its way from print to text.
+
+use model::PageSize;
+
+use super::content;
+use super::font::Fonts;
+use super::fragment;
+use super::glyph::{Rect, Ruling};
+use super::line::{self, Line};
+use super::order::reading_order;
+
+/// A page's lines in reading order, and what else the layout is told by.
+#[derive(Debug)]
+pub(super) struct PageText {
+    /// Counted from 1.
+    pub(super) number: u32,
+    pub(super) size: PageSize,
+    pub(super) lines: Vec<Line>,
+    #[expect(dead_code, reason = "read by table recognition, which comes next")]
+    pub(super) rulings: Vec<Ruling>,
+    pub(super) images: Vec<Rect>,
+    pub(super) glyphs: usize,
+    pub(super) unmapped: usize,
+}
+
+impl PageText {
+    /// No text to speak of under a picture that fills the page.
+    pub(super) fn is_scan(&self) -> bool {
+        let paper = self.size.width * self.size.height;
+        let largest = self.images.iter().map(Rect::area).fold(0.0, f32::max);
+        self.glyphs < 20 && largest > paper * 0.5
+    }
+}
+
+pub(super) fn read<'a>(
+    page: &hayro_syntax::page::Page<'a>,
+    number: u32,
+    fonts: &mut Fonts<'a>,
+    hidden: &std::collections::HashSet<hayro_syntax::object::ObjectIdentifier>,
+) -> PageText {
+    let content = content::read_page(page, fonts, hidden);
+    let (width, height) = page.render_dimensions();
+    let fragments = fragment::fragments(&content, &fonts.texts);
+    PageText {
+        number,
+        size: PageSize { width, height },
+        lines: reading_order(line::lines(fragments)),
+        rulings: content.rulings,
+        images: content.images,
+        glyphs: content.glyphs.len(),
+        unmapped: content.unmapped,
+    }
+}

@@ -1,0 +1,102 @@
+//! Reads documents where they can do no harm.
+//!
+//! In: a document's bytes. Out: what [`parse`] makes of it. Parsing runs in a child
+//! process of the same program that has no files, no network, and limits on CPU time,
+//! wall time, memory and output; children are kept and used again. When a page kills its
+//! child, that page is left out, the rest is read, and the gap is recorded: a document can
+//! cost its own pages, never the parent.
+//!
+//! The program hands [`child_main`] its hidden subcommand; [`Program`] says how to call it.
+
+mod child;
+mod confine;
+mod error;
+mod isolate;
+mod pool;
+mod process;
+mod protocol;
+mod settings;
+mod usage;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use model::Parsed;
+use parse::Hints;
+
+pub use child::{child_main, child_main_with};
+pub use error::{Death, Error, Fault};
+pub use protocol::Holds;
+pub use settings::{Program, Settings};
+
+use pool::Pool;
+use protocol::{Answer, Request, Want};
+
+/// Where documents are read. Cheap to clone.
+#[derive(Clone)]
+pub struct Sandbox {
+    mode: Arc<Mode>,
+}
+
+enum Mode {
+    Children(Box<Pool>),
+    Unconfined(parse::Limits),
+}
+
+impl Sandbox {
+    /// Starts no child yet: the first document does.
+    pub fn new(settings: Settings, program: Program) -> Self {
+        Self {
+            mode: Arc::new(Mode::Children(Box::new(Pool::new(settings, program)))),
+        }
+    }
+
+    /// Parses in this very process, with no protection at all: for other crates' tests.
+    pub fn unconfined_for_tests() -> Self {
+        Self {
+            mode: Arc::new(Mode::Unconfined(parse::Limits::default())),
+        }
+    }
+
+    /// Reads a document. Pages that hurt come back as gaps.
+    pub async fn parse(&self, bytes: Bytes, hints: Hints) -> Result<Parsed, Error> {
+        match &*self.mode {
+            Mode::Children(pool) => isolate::parse(pool, bytes, hints).await,
+            Mode::Unconfined(limits) => {
+                let limits = *limits;
+                unconfined(move || parse::parse(&bytes, &hints, &limits)).await
+            }
+        }
+    }
+
+    /// Renders a page of a PDF, counted from 1, as PNG at `scale` pixels to the point.
+    pub async fn render(&self, bytes: Bytes, page: u32, scale: f32) -> Result<Bytes, Error> {
+        let pool = match &*self.mode {
+            Mode::Children(pool) => pool,
+            Mode::Unconfined(_) => {
+                let render = move || parse::pdf::render_page(&bytes, page, scale);
+                return unconfined(render).await.map(|image| image.png.into());
+            }
+        };
+        let request = Request {
+            want: Want::Render { page, scale },
+            ..Request::parse(Hints::default(), pool.settings())
+        };
+        match pool.ask(&request, &bytes).await? {
+            Answer::Image(png) => Ok(png),
+            Answer::Refused(error) => Err(error.into()),
+            Answer::Died { death, .. } => Err(Error::Deadly { death }),
+            Answer::Parsed(_) => Err(Error::Protocol("an image was asked for".to_owned())),
+        }
+    }
+}
+
+async fn unconfined<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, parse::Error> + Send + 'static,
+) -> Result<T, Error> {
+    let result = tokio::task::spawn_blocking(work).await;
+    let result = result.map_err(|_| Error::Deadly {
+        death: Death::Crashed("it panicked".to_owned()),
+    })?;
+    Ok(result?)
+}

@@ -1,0 +1,232 @@
+//! One child, from the parent's side: start it, hand it a document, learn how it ended.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::time::{Instant, timeout};
+
+use crate::error::{Death, Error};
+use crate::protocol::{Answer, Done, HEAD, Holds, Kind, Request, Setup, head, head_of};
+use crate::settings::{Program, Settings};
+
+/// Notes and the like are small; answers have their own budget.
+const SMALL: u64 = 1 << 20;
+/// What is kept of what a child says on its way out.
+const LAST_WORDS: usize = 4096;
+
+pub(crate) struct Process {
+    child: Child,
+    to: ChildStdin,
+    from: ChildStdout,
+    pub(crate) documents: u32,
+    pub(crate) peak_bytes: u64,
+}
+
+/// A frame that did not come.
+enum Missing {
+    Closed,
+    Silent,
+    Wrong(io::Error),
+}
+
+impl Process {
+    pub(crate) async fn start(
+        program: &Program,
+        settings: &Settings,
+    ) -> Result<(Self, Holds), Error> {
+        let failed = |source: io::Error| Error::Start {
+            program: program.path.display().to_string(),
+            source,
+        };
+        let mut child = Command::new(&program.path)
+            .args(&program.args)
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(failed)?;
+        let (to, from) = (child.stdin.take(), child.stdout.take());
+        let mut process = Self {
+            to: to.expect("stdin is piped"),
+            from: from.expect("stdout is piped"),
+            child,
+            documents: 0,
+            peak_bytes: 0,
+        };
+        let holds = process.greet(settings).await.map_err(failed)?;
+        Ok((process, holds))
+    }
+
+    async fn greet(&mut self, settings: &Settings) -> io::Result<Holds> {
+        let setup = Setup {
+            memory_bytes: settings.memory_bytes,
+        };
+        self.send(Kind::Setup, &serde_json::to_vec(&setup)?).await?;
+        match self.next(settings.silence, SMALL).await {
+            Ok((Kind::Hello, holds)) => Ok(serde_json::from_slice(&holds)?),
+            Err(Missing::Wrong(error)) => Err(error),
+            _ => Err(io::Error::other("it did not say hello")),
+        }
+    }
+
+    async fn send(&mut self, kind: Kind, payload: &[u8]) -> io::Result<()> {
+        self.to.write_all(&head_of(kind, payload.len())).await?;
+        self.to.write_all(payload).await?;
+        self.to.flush().await
+    }
+
+    async fn next(&mut self, wait: Duration, limit: u64) -> Result<(Kind, Vec<u8>), Missing> {
+        let read = async {
+            let mut bytes = [0; HEAD];
+            self.from.read_exact(&mut bytes).await?;
+            let (kind, length) = head(bytes, limit)?;
+            let mut payload = vec![0; length];
+            self.from.read_exact(&mut payload).await?;
+            io::Result::Ok((kind, payload))
+        };
+        match timeout(wait, read).await {
+            Ok(Ok(frame)) => Ok(frame),
+            Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                Err(Missing::Wrong(error))
+            }
+            Ok(Err(_)) => Err(Missing::Closed),
+            Err(_) => Err(Missing::Silent),
+        }
+    }
+
+    /// Hands over a document and waits for what becomes of it. After `Died` the process
+    /// is of no further use.
+    pub(crate) async fn ask(
+        &mut self,
+        request: &Request,
+        document: &Bytes,
+        settings: &Settings,
+    ) -> Result<Answer, Error> {
+        self.documents += 1;
+        let until = Instant::now() + settings.wall;
+        let encoded = serde_json::to_vec(request).expect("a request is plain data");
+        let sending = async {
+            self.send(Kind::Request, &encoded).await?;
+            self.send(Kind::Document, document).await
+        };
+        match timeout(settings.wall, sending).await {
+            Ok(Ok(())) => self.answer(until, settings).await,
+            Ok(Err(_)) => Ok(self.died(None).await),
+            Err(_) => Ok(self.kill(None).await),
+        }
+    }
+
+    async fn answer(&mut self, until: Instant, settings: &Settings) -> Result<Answer, Error> {
+        let mut page = None;
+        let limit = settings.output_bytes.max(SMALL);
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.next(settings.silence.min(left), limit).await {
+                Ok((Kind::Page, note)) => page = page_of(&note),
+                Ok((kind, payload)) => {
+                    let answer = decode(kind, payload, page, settings)?;
+                    self.done(settings).await?;
+                    return Ok(answer);
+                }
+                Err(Missing::Silent) => return Ok(self.kill(page).await),
+                Err(Missing::Closed) => return Ok(self.died(page).await),
+                Err(Missing::Wrong(error)) => return Err(Error::Protocol(error.to_string())),
+            }
+        }
+    }
+
+    async fn done(&mut self, settings: &Settings) -> Result<(), Error> {
+        match self.next(settings.silence, SMALL).await {
+            Ok((Kind::Done, done)) => {
+                let done: Done = serde_json::from_slice(&done)
+                    .map_err(|error| Error::Protocol(error.to_string()))?;
+                self.peak_bytes = done.peak_bytes;
+                Ok(())
+            }
+            _ => Err(Error::Protocol("no word after an answer".to_owned())),
+        }
+    }
+
+    async fn kill(&mut self, page: Option<u32>) -> Answer {
+        let _ = self.child.start_kill();
+        let _ = self.child.wait().await;
+        let death = Death::Silence;
+        Answer::Died { death, page }
+    }
+
+    async fn died(&mut self, page: Option<u32>) -> Answer {
+        // It closed its pipe; should it still run, it has no business to.
+        let _ = self.child.start_kill();
+        let mut words = vec![0; LAST_WORDS];
+        let mut length = 0;
+        if let Some(mut stderr) = self.child.stderr.take() {
+            while length < LAST_WORDS {
+                match stderr.read(&mut words[length..]).await {
+                    Ok(0) | Err(_) => break,
+                    Ok(more) => length += more,
+                }
+            }
+        }
+        let words = String::from_utf8_lossy(&words[..length]).into_owned();
+        let death = match self.child.wait().await {
+            Ok(status) => cause(status, &words),
+            Err(error) => Death::Crashed(error.to_string()),
+        };
+        Answer::Died { death, page }
+    }
+}
+
+fn page_of(note: &[u8]) -> Option<u32> {
+    let bytes = note.try_into().ok()?;
+    Some(u32::from_le_bytes(bytes)).filter(|page| *page > 0)
+}
+
+fn decode(
+    kind: Kind,
+    payload: Vec<u8>,
+    page: Option<u32>,
+    settings: &Settings,
+) -> Result<Answer, Error> {
+    let wrong = |error: serde_json::Error| Error::Protocol(error.to_string());
+    Ok(match kind {
+        Kind::Parsed => Answer::Parsed(serde_json::from_slice(&payload).map_err(wrong)?),
+        Kind::Refused => Answer::Refused(serde_json::from_slice(&payload).map_err(wrong)?),
+        Kind::Image => Answer::Image(payload.into()),
+        Kind::Panicked => Answer::Died {
+            death: Death::Crashed(first_line(&String::from_utf8_lossy(&payload))),
+            page,
+        },
+        Kind::TooLarge => {
+            let limit = settings.output_bytes;
+            return Err(Error::Output { limit });
+        }
+        kind => return Err(Error::Protocol(format!("{kind:?} out of turn"))),
+    })
+}
+
+fn cause(status: ExitStatus, words: &str) -> Death {
+    match status.signal() {
+        Some(libc::SIGXCPU) => Death::Cpu,
+        Some(libc::SIGSYS) => Death::Forbidden,
+        _ if words.contains("memory allocation of") => Death::Memory,
+        _ if words.contains("stack overflow") || words.contains("overflowed its stack") => {
+            Death::Crashed("its parts are nested too deeply".to_owned())
+        }
+        Some(signal) => Death::Crashed(format!("signal {signal}")),
+        None => Death::Crashed(first_line(words)),
+    }
+}
+
+fn first_line(words: &str) -> String {
+    let line = words.lines().find(|line| !line.trim().is_empty());
+    let line = line.unwrap_or("without a word");
+    line[..line.floor_char_boundary(200)].to_owned()
+}

@@ -1,0 +1,158 @@
+//! What parent and child say to each other over the pipe.
+//!
+//! ```text
+//! frame    = length u64 LE | kind u8 | payload
+//! parent   : Setup, then for each document Request, Document
+//! child    : Hello, then for each document Page*, one of Parsed | Refused | Image | Panicked, Done
+//! ```
+//!
+//! A frame longer than the receiver allows is refused before it is read.
+
+use std::io::{self, Read, Write};
+
+use bytes::Bytes;
+use model::Parsed;
+use parse::{Hints, Limits, Options};
+use serde::{Deserialize, Serialize};
+
+use crate::error::Death;
+use crate::settings::Settings;
+
+pub(crate) const HEAD: usize = 9;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    Setup = 1,
+    Request = 2,
+    Document = 3,
+    Hello = 10,
+    Page = 11,
+    Parsed = 12,
+    Refused = 13,
+    Image = 14,
+    Panicked = 15,
+    TooLarge = 16,
+    Done = 17,
+}
+
+impl Kind {
+    fn of(byte: u8) -> io::Result<Self> {
+        const ALL: [Kind; 11] = [
+            Kind::Setup,
+            Kind::Request,
+            Kind::Document,
+            Kind::Hello,
+            Kind::Page,
+            Kind::Parsed,
+            Kind::Refused,
+            Kind::Image,
+            Kind::Panicked,
+            Kind::TooLarge,
+            Kind::Done,
+        ];
+        let known = ALL.into_iter().find(|kind| *kind as u8 == byte);
+        known.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a frame of no known kind"))
+    }
+}
+
+/// The first thing a child is told.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Setup {
+    pub(crate) memory_bytes: u64,
+}
+
+/// Which of its protections a child could put up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holds {
+    pub memory: bool,
+    /// No file can be opened.
+    pub landlock: bool,
+    /// System calls beyond reading, writing and memory fail.
+    pub seccomp: bool,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Request {
+    pub(crate) want: Want,
+    pub(crate) hints: Hints,
+    pub(crate) limits: Limits,
+    pub(crate) cpu_seconds: u64,
+    pub(crate) output_bytes: u64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Want {
+    Parse(Options),
+    Render { page: u32, scale: f32 },
+}
+
+impl Request {
+    pub(crate) fn parse(hints: Hints, settings: &Settings) -> Self {
+        Self {
+            want: Want::Parse(Options::default()),
+            hints,
+            limits: settings.limits,
+            cpu_seconds: settings.cpu.as_secs().max(1),
+            output_bytes: settings.output_bytes,
+        }
+    }
+}
+
+/// How a document ended, as the parent sees it.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Parsed(Box<Parsed>),
+    Image(Bytes),
+    Refused(parse::Error),
+    /// `page` is the last one the child began, counted from 1; none once it had begun all.
+    Died {
+        death: Death,
+        page: Option<u32>,
+    },
+}
+
+/// What a child says of itself after each document.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Done {
+    pub(crate) peak_bytes: u64,
+}
+
+/// Reads a frame's head: its kind, and how long the rest is.
+pub(crate) fn head(bytes: [u8; HEAD], limit: u64) -> io::Result<(Kind, usize)> {
+    let (length, kind) = (&bytes[..8], bytes[8]);
+    let length = u64::from_le_bytes(length.try_into().expect("eight bytes"));
+    let kind = Kind::of(kind)?;
+    if length > limit {
+        let what = format!("a {kind:?} frame of {length} bytes, {limit} are allowed");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+    }
+    Ok((kind, length as usize))
+}
+
+pub(crate) fn head_of(kind: Kind, length: usize) -> [u8; HEAD] {
+    let mut head = [0; HEAD];
+    head[..8].copy_from_slice(&(length as u64).to_le_bytes());
+    head[8] = kind as u8;
+    head
+}
+
+pub(crate) fn write_frame(to: &mut impl Write, kind: Kind, payload: &[u8]) -> io::Result<()> {
+    to.write_all(&head_of(kind, payload.len()))?;
+    to.write_all(payload)?;
+    to.flush()
+}
+
+/// The next frame; `None` when the other side has closed.
+pub(crate) fn read_frame(from: &mut impl Read) -> io::Result<Option<(Kind, Vec<u8>)>> {
+    let mut bytes = [0; HEAD];
+    match from.read_exact(&mut bytes) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        other => other?,
+    }
+    // The parent is trusted: its documents may be as large as memory allows.
+    let (kind, length) = head(bytes, u64::MAX)?;
+    let mut payload = vec![0; length];
+    from.read_exact(&mut payload)?;
+    Ok(Some((kind, payload)))
+}

@@ -1,0 +1,27 @@
+//! What this process has used so far. The one place that asks the kernel by hand.
+
+#![expect(unsafe_code, reason = "getrusage fills a plain struct")]
+
+use std::time::Duration;
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Usage {
+    pub(crate) cpu: Duration,
+    pub(crate) peak_bytes: u64,
+}
+
+pub(crate) fn usage() -> Usage {
+    // SAFETY: the struct is plain data, and the call writes no further than its end.
+    let usage = unsafe {
+        let mut usage = std::mem::zeroed::<libc::rusage>();
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        usage
+    };
+    let time = |t: libc::timeval| {
+        Duration::from_secs(t.tv_sec as u64) + Duration::from_micros(t.tv_usec as u64)
+    };
+    Usage {
+        cpu: time(usage.ru_utime) + time(usage.ru_stime),
+        peak_bytes: usage.ru_maxrss as u64 * 1024,
+    }
+}

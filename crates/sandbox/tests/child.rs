@@ -1,0 +1,35 @@
+//! A child as the product's, but for documents that begin with an order to misbehave.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    sandbox::child_main_with(obey)
+}
+
+fn obey(document: &[u8]) {
+    match document {
+        b"!loop" => loop {
+            std::hint::spin_loop();
+        },
+        b"!sleep" => loop {
+            std::thread::park();
+        },
+        b"!memory" => {
+            let mut all: Vec<Vec<u8>> = Vec::new();
+            loop {
+                all.push(vec![1; 1 << 20]);
+            }
+        }
+        b"!panic" => panic!("as ordered"),
+        b"!abort" => std::process::abort(),
+        b"!file" => assert!(
+            std::fs::read("/etc/hostname").is_err(),
+            "a file was readable"
+        ),
+        b"!socket" => {
+            let bound = std::net::UdpSocket::bind("127.0.0.1:0");
+            assert!(bound.is_err(), "a socket was made");
+        }
+        _ => {}
+    }
+}
