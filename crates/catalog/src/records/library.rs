@@ -180,6 +180,8 @@ pub struct UnitRow {
     pub state: UnitState,
     pub chunks: u64,
     pub tokens: u64,
+    /// Of the chunks, those whose embedding was reused.
+    pub reused: u64,
     /// Why it is a gap.
     pub reason: Option<String>,
 }

@@ -66,6 +66,14 @@ pub trait Queue {
         now: DateTime<Utc>,
     ) -> Result<Retried, Error>;
 
+    /// The fault is ours and will not pass by itself: a dead letter at once.
+    async fn set_aside(
+        &self,
+        claim: &Claim,
+        error: RunError,
+        now: DateTime<Utc>,
+    ) -> Result<(), Error>;
+
     /// The document is at fault: its run has failed and has no work left.
     async fn fail_run(
         &self,

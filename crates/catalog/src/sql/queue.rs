@@ -110,6 +110,19 @@ impl<DB: Dialect> Queue for Sql<DB> {
         .await
     }
 
+    async fn set_aside(
+        &self,
+        claim: &Claim,
+        error: RunError,
+        now: DateTime<Utc>,
+    ) -> Result<(), Error> {
+        let claim = claim.clone();
+        self.write("catalog.set_aside", move |c| {
+            Box::pin(async move { waits::set_aside::<DB>(c, &claim, error, micros(now)).await })
+        })
+        .await
+    }
+
     async fn fail_run(
         &self,
         claim: &Claim,

@@ -81,7 +81,7 @@ fn read<DB: Dialect>(row: &DB::Row) -> Result<Version, Error> {
 
 pub async fn units<DB: Dialect>(c: &mut Tx<DB>, version: VersionId) -> Result<Vec<UnitRow>, Error> {
     let rows = query(
-        "SELECT unit, position, state, chunks, tokens, reason FROM document_units
+        "SELECT unit, position, state, chunks, tokens, reused, reason FROM document_units
          WHERE version_id = $1 ORDER BY position, unit",
     )
     .bind(version.as_uuid())
@@ -95,6 +95,7 @@ pub async fn units<DB: Dialect>(c: &mut Tx<DB>, version: VersionId) -> Result<Ve
             state: row.word("state")?,
             chunks: row.count("chunks")?,
             tokens: row.count("tokens")?,
+            reused: row.count("reused")?,
             reason: row.maybe_text("reason")?,
         })
     };

@@ -76,6 +76,16 @@ pub async fn retry_later<DB: Dialect>(
     Ok(Retried::Scheduled)
 }
 
+pub async fn set_aside<DB: Dialect>(
+    c: &mut Tx<DB>,
+    claim: &Claim,
+    error: RunError,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    must_hold::<DB>(c, claim).await?;
+    end::bury::<DB>(c, claim, error, now).await
+}
+
 pub async fn fail_run<DB: Dialect>(
     c: &mut Tx<DB>,
     claim: &Claim,
