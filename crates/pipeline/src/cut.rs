@@ -8,6 +8,8 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 /// A place where a cut may be made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
@@ -19,7 +21,7 @@ pub(crate) struct Place {
     pub hash: u64,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Sizes {
     /// A part no larger is left whole.
     pub limit: u64,

@@ -5,6 +5,7 @@
 //! reaches up to the next heading of its level or above.
 
 use model::{Atom, AtomKind, Parsed, Section};
+use serde::{Deserialize, Serialize};
 
 pub fn sections(parsed: &Parsed) -> Section {
     let count = parsed.atoms.len();
@@ -51,7 +52,7 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 /// The headings in force at a place, outermost first, as one walks down a document.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Headings {
     open: Vec<(u8, String)>,
 }

@@ -1,31 +1,31 @@
 //! What a unit is called: after the section it begins with, so that it keeps its
 //! name while others are edited.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
-use model::{Atom, ContentHash, UnitName};
+use model::{ContentHash, UnitName};
+use serde::{Deserialize, Serialize};
 
 use crate::structure::one_line;
-use crate::units::places::level;
 
 const SLUG_BYTES: usize = 60;
 
 /// Names given so far in a document: the second of a kind gets `~2`.
-#[derive(Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Names {
-    given: HashMap<String, u32>,
+    given: BTreeMap<String, u32>,
 }
 
 impl Names {
-    /// `before` is the heading path in force where the unit begins.
+    /// `before` is the heading path in force where the unit begins, `opening` the first thing in
+    /// it that is indexed, with its level if it is a heading.
     pub fn name(
         &mut self,
-        index: usize,
+        first: bool,
         before: &[String],
-        atoms: &[Atom],
-        text: &str,
+        opening: Option<(Option<u8>, &str)>,
     ) -> UnitName {
-        let base = base(index, before, atoms, text);
+        let base = base(first, before, opening);
         let count = self.given.entry(base.clone()).or_default();
         *count += 1;
         let name = match count {
@@ -36,22 +36,24 @@ impl Names {
     }
 }
 
-fn base(index: usize, before: &[String], atoms: &[Atom], text: &str) -> String {
-    let first = atoms.iter().find(|atom| atom.kind.is_indexed());
-    let opening = first.map_or("", |atom| &text[atom.span.bytes()]);
-    match first.and_then(level) {
-        Some(_) => {
-            let heading = one_line(opening);
-            let path = before.iter().map(String::as_str).chain([heading.as_str()]);
-            format!("{}{}", slug(&heading), digest(path))
+fn base(first: bool, before: &[String], opening: Option<(Option<u8>, &str)>) -> String {
+    let path = before.iter().map(String::as_str);
+    match opening {
+        Some((Some(_), heading)) => {
+            let heading = one_line(heading);
+            format!(
+                "{}{}",
+                slug(&heading),
+                digest(path.chain([heading.as_str()]))
+            )
         }
         // Whatever the document begins with, its beginning stays its beginning.
-        None if index == 0 => "start".to_owned(),
-        None => {
+        _ if first => "start".to_owned(),
+        Some((None, text)) => {
             let section = before.last().map_or("", String::as_str);
-            let path = before.iter().map(String::as_str).chain([opening]);
-            format!("{}{}", slug(section), digest(path))
+            format!("{}{}", slug(section), digest(path.chain([text])))
         }
+        None => "apart".to_owned(),
     }
 }
 

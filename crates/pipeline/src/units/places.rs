@@ -1,6 +1,6 @@
 //! Where a document may be cut into units, and how gladly.
 
-use model::{Atom, AtomKind, Parsed};
+use model::{Atom, AtomKind};
 
 use crate::cut::{Place, hash};
 
@@ -21,12 +21,14 @@ pub(super) fn level(atom: &Atom) -> Option<u8> {
     }
 }
 
-pub(super) fn places(parsed: &Parsed, limit: u64) -> Vec<Place> {
+/// `text` begins at byte `base` of the document the atoms' spans are of.
+pub(super) fn places(atoms: &[Atom], text: &str, base: u64, limit: u64) -> Vec<Place> {
     let mut places = Vec::new();
     // What a place would part from what it stands under; the beginning is not a place.
     let mut above = Some(0);
-    for atom in &parsed.atoms {
-        let text = &parsed.text[atom.span.bytes()];
+    for atom in atoms {
+        let bytes = atom.span.byte_start - base..atom.span.byte_end - base;
+        let text = &text[bytes.start as usize..bytes.end as usize];
         if !atom.kind.is_indexed() || text.is_empty() {
             continue;
         }

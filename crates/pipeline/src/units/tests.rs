@@ -68,11 +68,12 @@ fn text_without_headings_is_cut_by_content() {
 
 #[test]
 fn a_heading_inside_a_unit_knows_which_headings_it_ends() {
-    let doc = parsed("# A\n\ntext\n\n## B\n\ntext\n\n### C\n\nmore");
-    let cut = doc.text.find("more").unwrap() as u64;
-    let units = tile(&doc, &[cut, doc.text.len() as u64]);
-    assert_eq!(units[1].heading_path, ["A", "B", "C"]);
-    assert_eq!(units[1].heading_levels, [1, 2, 3]);
+    let body = ["More words under C, to be cut between."; 30].join("\n\n");
+    let doc = parsed(&format!("# A\n\ntext\n\n## B\n\ntext\n\n### C\n\n{body}"));
+    let units = units_of(&doc, SMALL);
+    let last = units.last().unwrap();
+    assert_eq!(last.heading_path, ["A", "B", "C"]);
+    assert_eq!(last.heading_levels, [1, 2, 3]);
 }
 
 #[test]
@@ -84,6 +85,28 @@ fn one_enormous_atom_is_divided_at_its_lines() {
     assert!(units.len() > 10);
     for unit in &units[1..] {
         assert!(unit.text.starts_with("row "), "{:?}", unit.text);
+    }
+}
+
+#[test]
+fn any_slicing_gives_the_same_units_also_when_stored_in_between() {
+    let doc = parsed(&manual(120, 3).join("\n\n"));
+    let whole = units_of(&doc, SMALL);
+    for per_slice in [1, 7, 100] {
+        let mut tiler = Tiler::of(SMALL);
+        let mut units = Vec::new();
+        let mut at = 0;
+        for atoms in doc.atoms.chunks(per_slice) {
+            let end = atoms.last().unwrap().span.byte_end as usize + 2;
+            units.extend(tiler.push(&doc.text[at..end], atoms.to_vec()));
+            at = end;
+            let stored = serde_json::to_string(&tiler).unwrap();
+            tiler = serde_json::from_str(&stored).unwrap();
+        }
+        let held = SMALL.limit as usize * 9;
+        assert!(units.iter().map(|unit| unit.text.len()).sum::<usize>() + held > at);
+        units.extend(tiler.finish());
+        assert_eq!(units, whole, "{per_slice} atoms in a slice");
     }
 }
 
