@@ -71,6 +71,11 @@ impl TokenCounter for Tokenizer {
             .split(text, &mut Encoding::of(&self.pieces, &mut count));
         count.0
     }
+
+    /// White space always ends a word, and no token reaches over it.
+    fn adds_up(&self) -> bool {
+        true
+    }
 }
 
 /// The vocabulary, and how a word is put together from it.
