@@ -1,0 +1,165 @@
+//! What writes add up to between two flushes.
+//!
+//! Of each unit only the last replacement is kept, of each version what is left
+//! of it: a version forgotten leaves nothing but the fact.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
+
+use coordinator::Delta;
+use model::{ModelName, UnitName, VersionId};
+use roaring::RoaringBitmap;
+
+use crate::guard::{Guards, Refusal};
+use crate::place::{CompactReport, Fence, IndexedChunk, Scope, Space, UnitPlace};
+use crate::slate::record::State;
+
+/// One call of a writer.
+#[derive(Debug)]
+pub enum Op {
+    Replace {
+        place: UnitPlace,
+        write: UnitWrite,
+        bytes: usize,
+    },
+    Seal(Space, VersionId),
+    Reopen(Space, VersionId),
+    Forget(Space, VersionId),
+    ForgetAll(Scope),
+    Compact(Space, Compaction),
+}
+
+#[derive(Debug, Clone)]
+pub struct UnitWrite {
+    pub fence: Fence,
+    pub model: ModelName,
+    pub chunks: Vec<IndexedChunk>,
+}
+
+impl UnitWrite {
+    fn dimensions(&self) -> Option<usize> {
+        self.chunks.first().map(|chunk| chunk.vector.len())
+    }
+}
+
+/// Which versions are live, and where to report what compacting to them did.
+#[derive(Debug, Clone)]
+pub struct Compaction {
+    pub live: Arc<RoaringBitmap>,
+    pub report: Arc<OnceLock<CompactReport>>,
+}
+
+/// What happens to one version in one flush: erased first if so, then written.
+#[derive(Debug, Default)]
+pub struct VersionChanges {
+    pub erase: bool,
+    pub state: Option<State>,
+    pub number: Option<u32>,
+    pub units: BTreeMap<UnitName, UnitWrite>,
+}
+
+pub struct Pending {
+    guards: Arc<Guards>,
+    pub forgotten: BTreeSet<Scope>,
+    pub spaces: BTreeMap<Space, BTreeMap<VersionId, VersionChanges>>,
+    pub compactions: BTreeMap<Space, Compaction>,
+}
+
+impl Pending {
+    pub fn new(guards: Arc<Guards>) -> Self {
+        Self {
+            guards,
+            forgotten: BTreeSet::new(),
+            spaces: BTreeMap::new(),
+            compactions: BTreeMap::new(),
+        }
+    }
+
+    pub fn versions(&self) -> impl Iterator<Item = (Space, VersionId)> + '_ {
+        let of_space = |(space, versions): (&Space, &BTreeMap<VersionId, _>)| {
+            let space = *space;
+            versions
+                .keys()
+                .map(move |version| (space, *version))
+                .collect::<Vec<_>>()
+        };
+        self.spaces.iter().flat_map(of_space)
+    }
+
+    fn version(&mut self, space: Space, version: VersionId) -> &mut VersionChanges {
+        let versions = self.spaces.entry(space).or_default();
+        versions.entry(version).or_insert_with(|| {
+            self.guards.note_owed(space, version);
+            VersionChanges::default()
+        })
+    }
+
+    fn set_state(&mut self, space: Space, version: VersionId, state: State) {
+        self.guards.note_state(space, version, state);
+        self.version(space, version).state = Some(state);
+    }
+
+    fn forget(&mut self, space: Space, version: VersionId) {
+        self.set_state(space, version, State::Forgotten);
+        let changes = self.version(space, version);
+        changes.erase = true;
+        changes.units.clear();
+    }
+
+    /// Versions stay as empty changes: their guards are settled by the flush.
+    fn forget_all(&mut self, scope: Scope) {
+        self.guards.note_forgotten(scope);
+        let covered = self.spaces.iter_mut().filter(|(s, _)| scope.covers(s));
+        for changes in covered.flat_map(|(_, versions)| versions.values_mut()) {
+            *changes = VersionChanges::default();
+        }
+        self.compactions.retain(|space, _| !scope.covers(space));
+        self.forgotten.insert(scope);
+    }
+}
+
+impl Delta for Pending {
+    type Op = Op;
+    type Rejected = Refusal;
+
+    fn weigh(op: &Op) -> usize {
+        match op {
+            Op::Replace { bytes, .. } => *bytes,
+            _ => 256,
+        }
+    }
+
+    fn check(&self, op: &Op) -> Result<(), Refusal> {
+        match op {
+            Op::Replace { place, write, .. } => {
+                let dimensions = write.dimensions();
+                self.guards.check_replace(place, write.fence, dimensions)
+            }
+            Op::Seal(space, version) => self.guards.check_seal(*space, *version),
+            Op::Reopen(..) | Op::Forget(..) | Op::ForgetAll(_) | Op::Compact(..) => Ok(()),
+        }
+    }
+
+    fn apply(&mut self, op: Op) {
+        match op {
+            Op::Replace { place, write, .. } => {
+                let dimensions = write.dimensions();
+                self.guards.note_replace(&place, write.fence, dimensions);
+                let changes = self.version(place.space, place.version);
+                changes.number = Some(place.number);
+                changes.units.insert(place.unit, write);
+            }
+            Op::Seal(space, version) => self.set_state(space, version, State::Sealed),
+            Op::Reopen(space, version) => self.set_state(space, version, State::Open),
+            Op::Forget(space, version) => self.forget(space, version),
+            Op::ForgetAll(scope) => self.forget_all(scope),
+            Op::Compact(space, compaction) => {
+                self.compactions.insert(space, compaction);
+            }
+        }
+    }
+
+    fn successor(&self) -> Self {
+        Self::new(Arc::clone(&self.guards))
+    }
+}

@@ -1,0 +1,112 @@
+//! What can go wrong, and whether it may pass.
+
+use std::sync::Arc;
+
+use model::{UnitName, VersionId};
+
+use crate::guard::Refusal;
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    #[error("unit {unit} of version {version} is held by lease {held}; lease {shown} is older")]
+    Fenced {
+        version: VersionId,
+        unit: UnitName,
+        shown: u64,
+        held: u64,
+    },
+    #[error("version {0} is sealed")]
+    Sealed(VersionId),
+    #[error("version {0} was forgotten")]
+    Forgotten(VersionId),
+    #[error("the knowledge base or generation was forgotten")]
+    ForgottenSpace,
+    #[error("vectors of {got} dimensions in a space of {expected}")]
+    Dimensions { expected: usize, got: usize },
+    #[error("version number {number} belongs to another version or changed for this one")]
+    Number { number: u32 },
+    #[error("chunk {ordinal} cannot be indexed: {why}")]
+    BadChunk { ordinal: u32, why: &'static str },
+    #[error("cannot {doing} in the index store")]
+    Store {
+        doing: &'static str,
+        #[source]
+        source: Arc<slatedb::Error>,
+    },
+    #[error("cannot {doing} in the text index")]
+    Text {
+        doing: &'static str,
+        #[source]
+        source: Arc<tantivy::TantivyError>,
+    },
+    #[error("a stored {what} cannot be read: {why}")]
+    Corrupt { what: &'static str, why: String },
+    #[error("the index has format {found}; this program reads {known}")]
+    Format { found: u32, known: u32 },
+    #[error("the index takes no more writes")]
+    Writes(#[source] coordinator::Error),
+    #[error("a search task ended early")]
+    Stopped,
+}
+
+impl Error {
+    pub(crate) fn corrupt(what: &'static str, why: impl Into<String>) -> Self {
+        let why = why.into();
+        Self::Corrupt { what, why }
+    }
+
+    /// Whether the same call may succeed later, with nothing repaired.
+    pub fn is_transient(&self) -> bool {
+        use slatedb::ErrorKind;
+        match self {
+            Self::Store { source, .. } => matches!(
+                source.kind(),
+                ErrorKind::Unavailable | ErrorKind::Transaction
+            ),
+            Self::Text { source, .. } => matches!(
+                **source,
+                tantivy::TantivyError::IoError(_) | tantivy::TantivyError::LockFailure(..)
+            ),
+            Self::Writes(coordinator::Error::Full { .. }) => true,
+            _ => false,
+        }
+    }
+}
+
+impl From<coordinator::Error> for Error {
+    fn from(error: coordinator::Error) -> Self {
+        match error.rejected::<Refusal>() {
+            Some(refusal) => refusal.clone().into(),
+            None => Self::Writes(error),
+        }
+    }
+}
+
+/// Names what was being done when a store failed.
+pub(crate) trait Doing<T> {
+    fn doing(self, doing: &'static str) -> Result<T, Error>;
+}
+
+impl<T> Doing<T> for Result<T, slatedb::Error> {
+    fn doing(self, doing: &'static str) -> Result<T, Error> {
+        self.map_err(|source| Error::Store {
+            doing,
+            source: Arc::new(source),
+        })
+    }
+}
+
+impl<T> Doing<T> for Result<T, tantivy::TantivyError> {
+    fn doing(self, doing: &'static str) -> Result<T, Error> {
+        self.map_err(|source| Error::Text {
+            doing,
+            source: Arc::new(source),
+        })
+    }
+}
+
+impl<T> Doing<T> for std::io::Result<T> {
+    fn doing(self, doing: &'static str) -> Result<T, Error> {
+        self.map_err(tantivy::TantivyError::from).doing(doing)
+    }
+}

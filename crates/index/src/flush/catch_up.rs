@@ -1,0 +1,70 @@
+//! At open: does what the redo records say was left to do.
+
+use std::collections::BTreeMap;
+
+use slatedb::DbSnapshot;
+
+use crate::Error;
+use crate::flush::Store;
+use crate::place::Space;
+use crate::slate::key;
+use crate::slate::record::{Changed, Redo, SpaceRecord};
+use crate::slate::store::{self, Rows};
+use crate::text::rebuild;
+
+/// Answers with the flushes whose redo records are no longer needed.
+pub async fn catch_up(store: &Store, view: &DbSnapshot) -> Result<Vec<u64>, Error> {
+    let mut flushes = Vec::new();
+    let mut owed: BTreeMap<Space, BTreeMap<u64, Vec<Changed>>> = BTreeMap::new();
+    let mut rows = Rows::under(view, &[key::REDO]).await?;
+    while let Some((key, bytes)) = rows.next().await? {
+        let flush = read_flush(&key)?;
+        let redo = Redo::read(&bytes)?;
+        flushes.push(flush);
+        for space in redo.removed {
+            store.shelf.remove(&space).await?;
+            owed.remove(&space);
+        }
+        for one in redo.changed {
+            let of_space = owed.entry(one.space).or_default();
+            of_space.entry(flush).or_default().push(one);
+        }
+    }
+    for (space, changes) in owed {
+        catch_up_space(store, view, space, &changes).await?;
+    }
+    Ok(flushes)
+}
+
+fn read_flush(key: &[u8]) -> Result<u64, Error> {
+    let bytes = key.get(1..).and_then(|rest| rest.try_into().ok());
+    let bytes = bytes.ok_or_else(|| Error::corrupt("redo record", "its key has no flush"))?;
+    Ok(u64::from_be_bytes(bytes))
+}
+
+async fn catch_up_space(
+    store: &Store,
+    view: &DbSnapshot,
+    space: Space,
+    changes: &BTreeMap<u64, Vec<Changed>>,
+) -> Result<(), Error> {
+    let Some(bytes) = store::get(view, key::of_space(key::SPACE, &space)).await? else {
+        return Ok(());
+    };
+    let wanted = SpaceRecord::read(&bytes)?.text_flush;
+    // What cannot be opened or continued from is rebuilt when it is first needed.
+    let Ok(book) = store.shelf.behind(space).await else {
+        return Ok(());
+    };
+    let at = book.flush()?.unwrap_or(0);
+    let known = changes.contains_key(&at) || changes.values().flatten().any(|c| c.since == at);
+    if at == wanted || !known {
+        return Ok(());
+    }
+    tracing::info!(?space, at, wanted, "catching the text index up");
+    let missing: Vec<Changed> = changes
+        .range(at + 1..)
+        .flat_map(|(_, changed)| changed.iter().cloned())
+        .collect();
+    rebuild::changed(view, space, &book, wanted, &missing).await
+}

@@ -1,0 +1,330 @@
+//! One flush in the making: a batch for SlateDB, and the work it leaves for text.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use model::{ChunkId, UnitName, VersionId};
+use slatedb::{DbSnapshot, WriteBatch};
+
+use crate::Error;
+use crate::delta::{Pending, UnitWrite, VersionChanges};
+use crate::flush::Store;
+use crate::flush::texts::{TextWork, Tokens, tokenize};
+use crate::place::{IndexedChunk, Scope, Space};
+use crate::slate::key;
+use crate::slate::record::{
+    Changed, ChunkRecord, Meta, SpaceRecord, UnitRecord, VectorRecord, VersionRecord,
+};
+use crate::slate::store::{self, FORMAT, Rows};
+use crate::snapshot::Snapshot;
+use crate::text::{Doc, words};
+use crate::vector::SpaceView;
+use crate::vector::edit::SpaceEdit;
+
+pub struct Draft<'a> {
+    store: &'a Store,
+    base: &'a Snapshot,
+    flush: u64,
+    batch: WriteBatch,
+    edits: BTreeMap<Space, SpaceEdit>,
+    text: TextWork,
+}
+
+/// A unit's place while it is written.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    space: &'a Space,
+    version: VersionId,
+    number: u32,
+    unit: &'a UnitName,
+}
+
+impl<'a> Draft<'a> {
+    pub fn new(store: &'a Store, base: &'a Snapshot, flush: u64) -> Self {
+        Self {
+            store,
+            base,
+            flush,
+            batch: WriteBatch::new(),
+            edits: BTreeMap::new(),
+            text: TextWork::default(),
+        }
+    }
+
+    fn db(&self) -> &'a DbSnapshot {
+        self.base.db()
+    }
+
+    pub async fn take(&mut self, delta: &Arc<Pending>) -> Result<(), Error> {
+        let mut tokens = tokenize(Arc::clone(delta)).await?;
+        for scope in &delta.forgotten {
+            self.forget_scope(scope).await?;
+        }
+        for (space, versions) in &delta.spaces {
+            if delta.forgotten.iter().any(|scope| scope.covers(space)) {
+                continue;
+            }
+            for (version, changes) in versions {
+                let mine = tokens.remove(&(*space, *version)).unwrap_or_default();
+                self.change_version(space, *version, changes, mine).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn edit(&mut self, space: &Space) -> Result<&mut SpaceEdit, Error> {
+        if !self.edits.contains_key(space) {
+            let view = self.base.view(*space).await?;
+            self.edits.insert(*space, SpaceEdit::new(&view));
+        }
+        Ok(self.edits.get_mut(space).expect("just put there"))
+    }
+
+    async fn change_version(
+        &mut self,
+        space: &Space,
+        version: VersionId,
+        changes: &VersionChanges,
+        mut tokens: BTreeMap<UnitName, Tokens>,
+    ) -> Result<(), Error> {
+        let key = key::of_version(key::VERSION, space, version);
+        let stored = store::get(self.db(), &key).await?;
+        let stored = stored
+            .map(|bytes| VersionRecord::read(&bytes))
+            .transpose()?;
+        let mut record = stored.unwrap_or_default();
+        record.number = changes.number.or(record.number);
+        record.state = changes.state.unwrap_or(record.state);
+        if changes.erase {
+            self.erase_version(space, version).await?;
+            (record.chunks, record.words) = (0, 0);
+        }
+        for (unit, write) in &changes.units {
+            let number = record
+                .number
+                .expect("a unit comes with its version's number");
+            let at = At {
+                space,
+                version,
+                number,
+                unit,
+            };
+            if !changes.erase {
+                self.erase_unit(at, &mut record).await?;
+            }
+            let tokens = tokens.remove(unit).unwrap_or_default();
+            self.put_unit(at, write, tokens, &mut record).await?;
+        }
+        if stored != Some(record) {
+            self.batch.put(key, record.write());
+            self.edit(space).await?.note_version(&record);
+        }
+        Ok(())
+    }
+
+    async fn erase_unit(&mut self, at: At<'_>, totals: &mut VersionRecord) -> Result<(), Error> {
+        let key = key::of_unit(key::UNIT, at.space, at.version, at.unit);
+        let Some(bytes) = store::get(self.db(), key).await? else {
+            return Ok(());
+        };
+        let unit = UnitRecord::read(&bytes)?;
+        totals.chunks -= unit.chunks;
+        totals.words -= unit.words;
+        let chunks = key::of_unit(key::CHUNK, at.space, at.version, at.unit);
+        self.erase_chunks(at.space, &chunks, &unit).await?;
+        self.note_text(at.space, at.version, Some(at.unit)).await
+    }
+
+    async fn erase_version(&mut self, space: &Space, version: VersionId) -> Result<(), Error> {
+        let prefix = key::of_version(key::UNIT, space, version);
+        let mut units = Rows::under(self.db(), &prefix).await?;
+        while let Some((key, bytes)) = units.next().await? {
+            let mut chunks = key.to_vec();
+            chunks[0] = key::CHUNK;
+            let unit = UnitRecord::read(&bytes)?;
+            self.erase_chunks(space, &chunks, &unit).await?;
+            self.batch.delete(key);
+        }
+        self.note_text(space, version, None).await
+    }
+
+    /// Removes the chunks under a prefix with their vectors; their ids are never valid again.
+    async fn erase_chunks(
+        &mut self,
+        space: &Space,
+        prefix: &[u8],
+        unit: &UnitRecord,
+    ) -> Result<(), Error> {
+        let mut rows = Rows::under(self.db(), prefix).await?;
+        while let Some((key, bytes)) = rows.next().await? {
+            let (id, input) = ChunkRecord::read_input(&bytes)?;
+            self.batch.delete(key);
+            self.batch.delete(key::numbered(key::VECTOR, space, id));
+            self.batch
+                .delete(key::reuse(space, &unit.model, &input, id));
+            self.edit(space).await?.delete(id);
+        }
+        Ok(())
+    }
+
+    async fn put_unit(
+        &mut self,
+        at: At<'_>,
+        write: &UnitWrite,
+        tokens: Tokens,
+        totals: &mut VersionRecord,
+    ) -> Result<(), Error> {
+        let count = u32::try_from(write.chunks.len()).expect("checked when it was accepted");
+        let edit = self.edit(at.space).await?;
+        let first_id = edit.allocate(count)?;
+        let words: u64 = tokens.iter().map(|words| words.len() as u64).sum();
+        let record = UnitRecord {
+            fence: write.fence.0,
+            first_id,
+            chunks: count,
+            words,
+            model: write.model.clone(),
+        };
+        totals.chunks += count;
+        totals.words += words;
+        let key = key::of_unit(key::UNIT, at.space, at.version, at.unit);
+        self.batch.put(key, record.write());
+        for ((chunk, words), id) in write.chunks.iter().zip(tokens).zip(first_id..) {
+            self.put_chunk(at, write, chunk, id).await?;
+            self.text.docs(at.space).push(Doc {
+                id,
+                number: at.number,
+                version: at.version,
+                unit: at.unit.clone(),
+                words,
+            });
+        }
+        self.note_text(at.space, at.version, Some(at.unit)).await
+    }
+
+    async fn put_chunk(
+        &mut self,
+        at: At<'_>,
+        write: &UnitWrite,
+        chunk: &IndexedChunk,
+        id: u32,
+    ) -> Result<(), Error> {
+        let ordinal = chunk.chunk.ordinal;
+        let record = ChunkRecord {
+            id,
+            input_hash: chunk.input_hash,
+            language: chunk.language.clone(),
+            chunk: chunk.chunk.clone(),
+        };
+        let place = ChunkId {
+            version: at.version,
+            unit: at.unit.clone(),
+            ordinal,
+        };
+        let key = key::chunk(at.space, at.version, at.unit, ordinal);
+        self.batch.put(key, record.write());
+        let vector = VectorRecord::write(at.number, &place, &chunk.vector);
+        self.batch
+            .put(key::numbered(key::VECTOR, at.space, id), vector);
+        let reuse = key::reuse(at.space, &write.model, &chunk.input_hash, id);
+        self.batch.put(reuse, []);
+        let edit = self.edit(at.space).await?;
+        edit.add(id, at.number, &chunk.vector);
+        edit.note_language(words::rules_of(chunk.language.as_deref()));
+        Ok(())
+    }
+
+    async fn note_text(
+        &mut self,
+        space: &Space,
+        version: VersionId,
+        unit: Option<&UnitName>,
+    ) -> Result<(), Error> {
+        let since = self.base.view(*space).await?.record.text_flush;
+        let flush = self.flush;
+        self.edit(space).await?.view.record.text_flush = flush;
+        self.text.redo.changed.push(Changed {
+            space: *space,
+            since,
+            version,
+            unit: unit.cloned(),
+        });
+        Ok(())
+    }
+
+    async fn forget_scope(&mut self, scope: &Scope) -> Result<(), Error> {
+        let mut spaces = Rows::under(self.db(), &key::of_scope(key::SPACE, scope)).await?;
+        let mut found = Vec::new();
+        while let Some((key, _)) = spaces.next().await? {
+            found.extend(key::read_space(&key[1..]));
+        }
+        if let Scope::Generation(space) = scope
+            && !found.contains(space)
+        {
+            found.push(*space);
+        }
+        for space in found {
+            self.forget_space(&space).await?;
+        }
+        Ok(())
+    }
+
+    async fn forget_space(&mut self, space: &Space) -> Result<(), Error> {
+        let mut units = Rows::under(self.db(), &key::of_space(key::UNIT, space)).await?;
+        while let Some((key, bytes)) = units.next().await? {
+            let mut chunks = key.to_vec();
+            chunks[0] = key::CHUNK;
+            let unit = UnitRecord::read(&bytes)?;
+            self.erase_chunks(space, &chunks, &unit).await?;
+        }
+        self.edits.remove(space);
+        for kind in key::OF_SPACE {
+            let mut rows = Rows::under(self.db(), &key::of_space(kind, space)).await?;
+            while let Some((key, _)) = rows.next().await? {
+                self.batch.delete(key);
+            }
+        }
+        let tombstone = SpaceRecord {
+            forgotten: true,
+            ..SpaceRecord::default()
+        };
+        self.batch
+            .put(key::of_space(key::SPACE, space), tombstone.write());
+        self.text.redo.removed.push(*space);
+        Ok(())
+    }
+
+    /// Closes the batch: spaces, head, redo record; `done` redo records go.
+    pub async fn finish(
+        mut self,
+        done: &[u64],
+    ) -> Result<(WriteBatch, Vec<Arc<SpaceView>>, TextWork), Error> {
+        let mut views = Vec::new();
+        for (_, edit) in std::mem::take(&mut self.edits) {
+            let view = edit.finish(self.flush, &mut self.batch);
+            views.push(Arc::new(view));
+        }
+        for space in &self.text.redo.removed {
+            views.push(Arc::new(SpaceView::forgotten(
+                *space,
+                self.store.tag(*space),
+                self.flush,
+            )));
+        }
+        let meta = Meta {
+            format: FORMAT,
+            flush: self.flush,
+        };
+        self.batch.put(key::META, meta.write());
+        self.text.redo.changed.sort();
+        self.text.redo.changed.dedup();
+        if !self.text.redo.is_empty() {
+            self.batch
+                .put(key::redo(self.flush), self.text.redo.write());
+        }
+        for flush in done {
+            self.batch.delete(key::redo(*flush));
+        }
+        Ok((self.batch, views, self.text))
+    }
+}

@@ -1,0 +1,92 @@
+//! The text side of a flush.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use model::{UnitName, VersionId};
+use tantivy::Searcher;
+
+use crate::Error;
+use crate::delta::Pending;
+use crate::flush::Store;
+use crate::place::Space;
+use crate::slate::record::Redo;
+use crate::text::rebuild::words_of;
+use crate::text::shelf::blocking;
+use crate::text::{Book, Doc};
+
+/// The words of each chunk of a unit.
+pub type Tokens = Vec<Vec<String>>;
+
+/// What is left to do once SlateDB has the flush.
+#[derive(Default)]
+pub struct TextWork {
+    pub redo: Redo,
+    docs: BTreeMap<Space, Vec<Doc>>,
+    /// Spaces an attempt has completed, should another be needed.
+    done: HashMap<Space, Searcher>,
+}
+
+impl TextWork {
+    pub fn docs(&mut self, space: &Space) -> &mut Vec<Doc> {
+        self.docs.entry(*space).or_default()
+    }
+
+    /// The spaces whose text changes.
+    pub fn spaces(&self) -> Vec<Space> {
+        let mut spaces: Vec<Space> = self.redo.changed.iter().map(|one| one.space).collect();
+        spaces.dedup();
+        spaces
+    }
+
+    /// Commits every space that changed and answers with their searchers.
+    ///
+    /// `books` were opened before SlateDB had the flush, so none of them is ahead.
+    pub async fn apply(
+        &mut self,
+        store: &Store,
+        books: &HashMap<Space, Arc<Book>>,
+        flush: u64,
+    ) -> Result<HashMap<Space, Searcher>, Error> {
+        for space in &self.redo.removed {
+            store.shelf.remove(space).await?;
+        }
+        for space in self.spaces() {
+            if !self.done.contains_key(&space) {
+                let book = Arc::clone(&books[&space]);
+                let searcher = self.commit(space, book, flush).await?;
+                self.done.insert(space, searcher);
+            }
+        }
+        Ok(std::mem::take(&mut self.done))
+    }
+
+    async fn commit(&self, space: Space, book: Arc<Book>, flush: u64) -> Result<Searcher, Error> {
+        let mine = self.redo.changed.iter().filter(|one| one.space == space);
+        let gone: Vec<_> = mine.map(|one| (one.version, one.unit.clone())).collect();
+        let docs = self.docs.get(&space).cloned().unwrap_or_default();
+        blocking(move || book.commit(flush, &gone, docs)).await
+    }
+}
+
+/// Cuts all new chunks into words, where blocking is allowed.
+pub async fn tokenize(
+    delta: Arc<Pending>,
+) -> Result<BTreeMap<(Space, VersionId), BTreeMap<UnitName, Tokens>>, Error> {
+    blocking(move || Ok(tokens_of(&delta))).await
+}
+
+fn tokens_of(delta: &Pending) -> BTreeMap<(Space, VersionId), BTreeMap<UnitName, Tokens>> {
+    let mut tokens: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
+    for (space, versions) in &delta.spaces {
+        for (version, changes) in versions {
+            for (unit, write) in &changes.units {
+                let words = write.chunks.iter();
+                let words = words.map(|c| words_of(&c.chunk, c.language.as_deref()));
+                let of_version = tokens.entry((*space, *version)).or_default();
+                of_version.insert(unit.clone(), words.collect());
+            }
+        }
+    }
+    tokens
+}

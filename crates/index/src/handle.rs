@@ -1,0 +1,242 @@
+//! The handle everybody holds.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use coordinator::{Coordinator, Epoch, Start};
+use model::{ContentHash, ModelName, TenantId, VersionId};
+use object_store::ObjectStore;
+use roaring::RoaringBitmap;
+use slatedb::DbSnapshot;
+
+use crate::delta::{Compaction, Op, Pending, UnitWrite};
+use crate::error::Doing;
+use crate::flush::{Handler, Store};
+use crate::guard::{Hold, SpaceGuard, VersionGuard};
+use crate::place::{CompactReport, Fence, Flush, IndexedChunk, Scope, Space, UnitPlace};
+use crate::receipt::Receipt;
+use crate::slate::key;
+use crate::slate::record::{SpaceRecord, UnitRecord, VersionRecord};
+use crate::slate::store::{self, Rows};
+use crate::snapshot::Snapshot;
+use crate::text::Shelf;
+use crate::{Error, Settings};
+
+/// A cheap handle to an open index.
+#[derive(Clone)]
+pub struct Index {
+    writes: Coordinator<Handler>,
+    store: Arc<Store>,
+}
+
+impl Index {
+    /// Opens the index in an object store and a folder for its text, which
+    /// nobody else may have open. Text is caught up with what the store holds.
+    pub async fn open(
+        settings: Settings,
+        objects: Arc<dyn ObjectStore>,
+        text_folder: PathBuf,
+    ) -> Result<Self, Error> {
+        let db = store::open(&settings, objects).await?;
+        let shelf = Shelf::new(text_folder, settings.open_texts);
+        let store = Arc::new(Store::new(db, settings, shelf));
+        let (handler, snapshot) = Handler::open(Arc::clone(&store)).await?;
+        let delta = Pending::new(Arc::clone(&store.guards));
+        let start = Start {
+            epoch: Epoch(snapshot.flush().0),
+            snapshot,
+        };
+        let writes = Coordinator::start(settings.writes, start, delta, handler);
+        Ok(Self { writes, store })
+    }
+
+    /// Replaces all chunks of one unit.
+    ///
+    /// Refused, with nothing changed, when a newer fence was shown for the unit,
+    /// and when the version is sealed or forgotten.
+    pub async fn replace_unit(
+        &self,
+        place: UnitPlace,
+        fence: Fence,
+        model: &ModelName,
+        chunks: Vec<IndexedChunk>,
+    ) -> Result<Receipt, Error> {
+        check(&place, &chunks)?;
+        let _hold = self.hold(place.space, place.version).await?;
+        let write = UnitWrite {
+            fence,
+            model: model.clone(),
+            chunks,
+        };
+        let bytes = weigh(&write);
+        self.write(Op::Replace {
+            place,
+            write,
+            bytes,
+        })
+        .await
+    }
+
+    /// From here on `replace_unit` of this version is refused.
+    pub async fn seal(&self, space: Space, version: VersionId) -> Result<Receipt, Error> {
+        let _hold = self.hold(space, version).await?;
+        self.write(Op::Seal(space, version)).await
+    }
+
+    /// Lets a sealed or forgotten version be written again, to repair it.
+    pub async fn reopen(&self, space: Space, version: VersionId) -> Result<Receipt, Error> {
+        let _hold = self.hold(space, version).await?;
+        self.write(Op::Reopen(space, version)).await
+    }
+
+    /// Removes all of a version; whoever still writes it is refused.
+    pub async fn forget(&self, space: Space, version: VersionId) -> Result<Receipt, Error> {
+        let _hold = self.hold(space, version).await?;
+        self.write(Op::Forget(space, version)).await
+    }
+
+    /// Removes a knowledge base or one generation of it, and refuses what is still written there.
+    pub async fn forget_space(&self, scope: Scope) -> Result<Receipt, Error> {
+        self.write(Op::ForgetAll(scope)).await
+    }
+
+    /// Embeddings to reuse, keyed by tenant, model and exact input.
+    pub async fn embeddings(
+        &self,
+        tenant: TenantId,
+        model: &ModelName,
+        inputs: &[ContentHash],
+    ) -> Result<Vec<Option<Vec<f32>>>, Error> {
+        let snapshot = self.writes.snapshot().view;
+        let mut found = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            found.push(snapshot.embedding(tenant, model, input).await?);
+        }
+        Ok(found)
+    }
+
+    /// A view at least as new as a flush.
+    pub async fn snapshot(&self, at_least: Flush) -> Result<Snapshot, Error> {
+        let snapshot = self.writes.snapshot_at_least(Epoch(at_least.0)).await?;
+        Ok(snapshot.view)
+    }
+
+    /// Moves what is not live off the hot path and reclaims what is forgotten.
+    pub async fn compact(
+        &self,
+        space: Space,
+        live: &RoaringBitmap,
+    ) -> Result<CompactReport, Error> {
+        let report = Arc::new(OnceLock::new());
+        let compaction = Compaction {
+            live: Arc::new(live.clone()),
+            report: Arc::clone(&report),
+        };
+        let receipt = self.write(Op::Compact(space, compaction)).await?;
+        receipt.durable().await?;
+        Ok(report.get().copied().unwrap_or_default())
+    }
+
+    /// How writes and flushes fare.
+    pub fn metrics(&self) -> coordinator::Metrics {
+        self.writes.metrics()
+    }
+
+    /// Brings everything accepted to both stores, then closes them.
+    pub async fn close(self) -> Result<(), Error> {
+        self.writes.shutdown().await?;
+        self.store.shelf.close_all().await;
+        self.store.db.close().await.doing("close the database")
+    }
+
+    async fn write(&self, op: Op) -> Result<Receipt, Error> {
+        Ok(Receipt::new(self.writes.write(op).await?))
+    }
+
+    /// Makes known what the store says of a version, and keeps it known.
+    async fn hold(&self, space: Space, version: VersionId) -> Result<Hold, Error> {
+        loop {
+            let round = match self.store.guards.hold(space, version) {
+                Ok(hold) => return Ok(hold),
+                Err(round) => round,
+            };
+            let view = self.store.db.snapshot().doing("take a snapshot")?;
+            let space_guard = read_space(&view, space).await?;
+            let version_guard = read_version(&view, space, version).await?;
+            let read = (space_guard, version_guard);
+            self.store.guards.learn(round, (space, version), read);
+        }
+    }
+}
+
+async fn read_space(view: &DbSnapshot, space: Space) -> Result<SpaceGuard, Error> {
+    let bytes = store::get(view, key::of_space(key::SPACE, &space)).await?;
+    let record = bytes.map(|bytes| SpaceRecord::read(&bytes)).transpose()?;
+    Ok(record.map_or(SpaceGuard::default(), |record| SpaceGuard {
+        forgotten: record.forgotten,
+        dimensions: record.dimensions as usize,
+    }))
+}
+
+async fn read_version(
+    view: &DbSnapshot,
+    space: Space,
+    version: VersionId,
+) -> Result<VersionGuard, Error> {
+    let mut guard = VersionGuard::default();
+    let key = key::of_version(key::VERSION, &space, version);
+    if let Some(bytes) = store::get(view, key).await? {
+        let record = VersionRecord::read(&bytes)?;
+        (guard.number, guard.state) = (record.number, record.state);
+    }
+    let prefix = key::of_version(key::UNIT, &space, version);
+    let mut rows = Rows::under(view, &prefix).await?;
+    while let Some((key, bytes)) = rows.next().await? {
+        let unit =
+            key::read_unit(&key).ok_or_else(|| Error::corrupt("unit", "its key has no name"))?;
+        guard
+            .fences
+            .insert(unit, Fence(UnitRecord::read(&bytes)?.fence));
+    }
+    Ok(guard)
+}
+
+/// What can be told of a write without knowing what was written before.
+fn check(place: &UnitPlace, chunks: &[IndexedChunk]) -> Result<(), Error> {
+    if place.number == u32::MAX {
+        return Err(Error::Number {
+            number: place.number,
+        });
+    }
+    let dimensions = chunks.first().map_or(0, |chunk| chunk.vector.len());
+    let mut ordinals = std::collections::BTreeSet::new();
+    for chunk in chunks {
+        let ordinal = chunk.chunk.ordinal;
+        let bad = |why| Err(Error::BadChunk { ordinal, why });
+        if chunk.vector.is_empty() {
+            return bad("it has no vector");
+        }
+        if chunk.vector.len() != dimensions {
+            return bad("its vector differs in length from the others");
+        }
+        if !chunk.vector.iter().all(|x| x.is_finite()) {
+            return bad("its vector holds a value that is not finite");
+        }
+        if chunk.language.as_ref().is_some_and(|l| l.len() > 35) {
+            return bad("its language is no language tag");
+        }
+        if !ordinals.insert(ordinal) {
+            return bad("its ordinal is taken");
+        }
+    }
+    Ok(())
+}
+
+/// About what a write holds in memory.
+fn weigh(write: &UnitWrite) -> usize {
+    let of = |chunk: &IndexedChunk| {
+        let headings: usize = chunk.chunk.heading_path.iter().map(String::len).sum();
+        chunk.chunk.text.len() + headings + chunk.vector.len() * 4 + 256
+    };
+    512 + write.chunks.iter().map(of).sum::<usize>()
+}

@@ -1,0 +1,91 @@
+//! What goes in and what comes out, and where it belongs.
+
+use model::{Chunk, ChunkId, ContentHash, GenerationId, KbId, TenantId, UnitName, VersionId};
+
+/// One generation of one knowledge base. Nothing is ever searched across two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Space {
+    pub tenant: TenantId,
+    pub kb: KbId,
+    pub generation: GenerationId,
+}
+
+/// What to forget at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scope {
+    /// Every generation of a knowledge base.
+    Kb {
+        tenant: TenantId,
+        kb: KbId,
+    },
+    Generation(Space),
+}
+
+impl Scope {
+    pub fn covers(&self, space: &Space) -> bool {
+        match self {
+            Self::Kb { tenant, kb } => *tenant == space.tenant && *kb == space.kb,
+            Self::Generation(one) => one == space,
+        }
+    }
+}
+
+/// A unit, and the dense number its version has in its knowledge base.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct UnitPlace {
+    pub space: Space,
+    pub version: VersionId,
+    pub number: u32,
+    pub unit: UnitName,
+}
+
+/// The token of the lease under which a unit is written; it grows with every claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Fence(pub u64);
+
+/// The number of a flush. Flushes are numbered upwards, over restarts too.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Flush(pub u64);
+
+/// A chunk as it enters the index.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IndexedChunk {
+    pub chunk: Chunk,
+    /// Compared by inner product: unit length makes that the cosine.
+    pub vector: Vec<f32>,
+    /// Of the exact input of the embedder; the vector is reused for equal input.
+    pub input_hash: ContentHash,
+    /// ISO 639-1 or 639-3, for stemming. Without one, English rules apply.
+    pub language: Option<String>,
+}
+
+/// A hit of one leg. Equal scores stand in the order of their places.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scored {
+    pub id: ChunkId,
+    pub number: u32,
+    pub score: f32,
+}
+
+/// A chunk as the stores hold it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredChunk {
+    pub id: ChunkId,
+    pub number: u32,
+    pub chunk: Chunk,
+    /// Its vector can be read and the structure that finds it has it.
+    pub has_vector: bool,
+    /// The text index finds it.
+    pub has_text: bool,
+}
+
+/// What a compaction did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CompactReport {
+    /// Vectors whose version is live, now alone on the hot path.
+    pub hot: u64,
+    /// Vectors kept aside because their version is not live.
+    pub cold: u64,
+    /// Entries of forgotten chunks dropped from the postings.
+    pub reclaimed: u64,
+}

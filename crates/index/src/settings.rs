@@ -1,0 +1,59 @@
+//! What can be tuned.
+
+use std::time::Duration;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// How writes are gathered into flushes.
+    pub writes: coordinator::Settings,
+    /// Decoded vectors and postings kept in memory, over all spaces.
+    pub cache_bytes: usize,
+    /// Blocks of the store kept in memory.
+    pub block_cache_bytes: u64,
+    /// Written to the store but not yet in its sorted files, at most.
+    pub unflushed_bytes: usize,
+    /// Attempts at one request to the object store before it counts as failed.
+    pub store_retries: u32,
+    /// Text indexes open at a time; each holds a writer's buffer and a few threads.
+    pub open_texts: usize,
+    /// Spaces up to this many vectors are scanned whole and exactly.
+    pub exact_up_to: u32,
+    /// Share of a space's postings' neighbourhood that a vector search looks at.
+    pub probe: Probe,
+    /// How often the store's own garbage is looked for.
+    pub collect_every: Duration,
+}
+
+/// How far a vector search looks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Probe {
+    /// Postings looked into, nearest first.
+    pub postings: usize,
+    /// Candidates compared exactly, per result asked for.
+    pub rerank: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            writes: coordinator::Settings::default(),
+            cache_bytes: 256 << 20,
+            block_cache_bytes: 64 << 20,
+            unflushed_bytes: 128 << 20,
+            store_retries: 5,
+            open_texts: 16,
+            exact_up_to: 20_000,
+            probe: Probe::default(),
+            collect_every: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Default for Probe {
+    fn default() -> Self {
+        Self {
+            postings: 64,
+            rerank: 10,
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The SlateDB side: which bytes lie under which key.
+
+pub mod key;
+
+pub mod record;
+
+pub mod store;

@@ -1,0 +1,290 @@
+//! A consistent view: vectors, chunk text and text index at one flush.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex};
+
+use model::{ChunkId, ModelName, TenantId, VersionId};
+use roaring::RoaringBitmap;
+use slatedb::DbSnapshot;
+use tantivy::Searcher;
+
+use crate::Error;
+use crate::flush::Store;
+use crate::place::{Flush, Scored, Space, StoredChunk};
+use crate::slate::key;
+use crate::slate::record::{ChunkRecord, State, VectorRecord, VersionRecord};
+use crate::slate::store::{self, Rows};
+use crate::text::search::Statistics;
+use crate::text::shelf::blocking;
+use crate::text::{Texts, words};
+use crate::vector::bits::Bits;
+use crate::vector::{SpaceView, search};
+
+/// Spaces whose structure is carried from one snapshot to the next.
+const VIEWS: usize = 64;
+
+/// Cheap to clone. It stays as it is, whatever is written after it.
+#[derive(Clone)]
+pub struct Snapshot(Arc<Inner>);
+
+struct Inner {
+    store: Arc<Store>,
+    flush: u64,
+    db: Arc<DbSnapshot>,
+    views: Mutex<HashMap<Space, Arc<SpaceView>>>,
+    texts: Arc<Texts>,
+}
+
+impl Snapshot {
+    pub(crate) fn new(
+        store: Arc<Store>,
+        flush: u64,
+        db: Arc<DbSnapshot>,
+        texts: HashMap<Space, Searcher>,
+    ) -> Self {
+        let texts = Arc::new(Mutex::new(texts));
+        store.shelf.enlist(&texts);
+        Self(Arc::new(Inner {
+            store,
+            flush,
+            db,
+            views: Mutex::default(),
+            texts,
+        }))
+    }
+
+    /// The snapshot after a flush: what it changed, and the rest as it was.
+    pub(crate) async fn next(
+        &self,
+        flush: u64,
+        db: Arc<DbSnapshot>,
+        changed: Vec<Arc<SpaceView>>,
+        texts: HashMap<Space, Searcher>,
+    ) -> Self {
+        let store = &self.0.store;
+        let open = store.shelf.open_spaces().await;
+        let mut carried = lock(&self.0.texts).clone();
+        carried.retain(|space, _| open.contains(space));
+        carried.extend(texts);
+        let next = Self::new(Arc::clone(store), flush, db, carried);
+        let mut views = lock(&self.0.views).clone();
+        if views.len() > VIEWS {
+            views.clear();
+        }
+        views.extend(changed.into_iter().map(|view| (view.space, view)));
+        *lock(&next.0.views) = views;
+        next
+    }
+
+    pub fn flush(&self) -> Flush {
+        Flush(self.0.flush)
+    }
+
+    pub(crate) fn db(&self) -> &DbSnapshot {
+        &self.0.db
+    }
+
+    /// What is held in memory of a space, loaded when first asked for.
+    pub(crate) async fn view(&self, space: Space) -> Result<Arc<SpaceView>, Error> {
+        if let Some(view) = lock(&self.0.views).get(&space) {
+            return Ok(Arc::clone(view));
+        }
+        let tag = self.0.store.tag(space);
+        let view = Arc::new(SpaceView::load(&self.0.db, self.0.flush, space, tag).await?);
+        lock(&self.0.views).insert(space, Arc::clone(&view));
+        Ok(view)
+    }
+
+    /// The best `top` live chunks by inner product with `query`.
+    pub async fn search_vector(
+        &self,
+        space: Space,
+        query: &[f32],
+        live: &RoaringBitmap,
+        top: usize,
+    ) -> Result<Vec<Scored>, Error> {
+        let view = self.view(space).await?;
+        let live = Bits::from(live);
+        let store = &self.0.store;
+        search::search(&self.0.db, &view, store, query, live, top).await
+    }
+
+    /// The best `top` live chunks by the words of `query`.
+    pub async fn search_text(
+        &self,
+        space: Space,
+        query: &str,
+        live: &RoaringBitmap,
+        top: usize,
+    ) -> Result<Vec<Scored>, Error> {
+        let view = self.view(space).await?;
+        let groups = words::of_query(&view.record.languages, query);
+        if groups.is_empty() || top == 0 {
+            return Ok(Vec::new());
+        }
+        let Some(searcher) = self.searcher(space).await? else {
+            return Ok(Vec::new());
+        };
+        let statistics = statistics(&view, live);
+        let live = Bits::from(live);
+        let found = blocking(move || {
+            crate::text::search::search(&searcher, &groups, &live, statistics, top)
+        });
+        let mut scored = Vec::new();
+        for hit in found.await? {
+            let vector = self.vector(&view, hit.id).await?;
+            let vector = vector.ok_or_else(|| Error::corrupt("text entry", "its chunk is gone"))?;
+            scored.push(Scored {
+                id: vector.place.clone(),
+                number: hit.number,
+                score: hit.score,
+            });
+        }
+        scored.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.id.cmp(&b.id)));
+        scored.truncate(top);
+        Ok(scored)
+    }
+
+    /// The space's text index, if it ever had text.
+    async fn searcher(&self, space: Space) -> Result<Option<Searcher>, Error> {
+        let view = self.view(space).await?;
+        if view.record.text_flush == 0 {
+            return Ok(None);
+        }
+        if !lock(&self.0.texts).contains_key(&space) {
+            // Opening hands its searcher to every snapshot that lacks it, this one included.
+            self.0.store.shelf.book(&self.0.store.db, space).await?;
+        }
+        Ok(lock(&self.0.texts).get(&space).cloned())
+    }
+
+    async fn vector(&self, view: &SpaceView, id: u32) -> Result<Option<Arc<VectorRecord>>, Error> {
+        search::vector(&self.0.db, view, &self.0.store.cache, id).await
+    }
+
+    pub async fn chunk(&self, space: Space, id: &ChunkId) -> Result<Option<StoredChunk>, Error> {
+        let key = key::chunk(&space, id.version, &id.unit, id.ordinal);
+        let Some(bytes) = store::get(&self.0.db, key).await? else {
+            return Ok(None);
+        };
+        let number = self.number(space, id.version).await?;
+        let texts = self.text_ids(space, id.version).await?;
+        let stored = self.stored(space, id.clone(), number, &bytes, &texts);
+        Ok(Some(stored.await?))
+    }
+
+    /// Every chunk of a version, by unit and ordinal, as both stores really have it.
+    pub async fn chunks_of(
+        &self,
+        space: Space,
+        version: VersionId,
+    ) -> Result<Vec<StoredChunk>, Error> {
+        let number = self.number(space, version).await?;
+        let texts = self.text_ids(space, version).await?;
+        let prefix = key::of_version(key::CHUNK, &space, version);
+        let mut rows = Rows::under(&self.0.db, &prefix).await?;
+        let mut chunks = Vec::new();
+        while let Some((key, bytes)) = rows.next().await? {
+            let place = key::read_unit(&key).zip(key::read_number(&key));
+            let (unit, ordinal) =
+                place.ok_or_else(|| Error::corrupt("chunk", "its key has no place"))?;
+            let id = ChunkId {
+                version,
+                unit,
+                ordinal,
+            };
+            chunks.push(self.stored(space, id, number, &bytes, &texts).await?);
+        }
+        Ok(chunks)
+    }
+
+    async fn stored(
+        &self,
+        space: Space,
+        id: ChunkId,
+        number: u32,
+        bytes: &[u8],
+        texts: &BTreeSet<u32>,
+    ) -> Result<StoredChunk, Error> {
+        let record = ChunkRecord::read(bytes)?;
+        let view = self.view(space).await?;
+        let vector = self.vector(&view, record.id).await?;
+        let found = vector.is_some_and(|v| v.place == id && v.number == number);
+        Ok(StoredChunk {
+            has_vector: found && !view.deleted_bits.contains(record.id),
+            has_text: texts.contains(&record.id),
+            id,
+            number,
+            chunk: record.chunk,
+        })
+    }
+
+    async fn number(&self, space: Space, version: VersionId) -> Result<u32, Error> {
+        let key = key::of_version(key::VERSION, &space, version);
+        let bytes = store::get(&self.0.db, key).await?;
+        let record = bytes.map(|bytes| VersionRecord::read(&bytes)).transpose()?;
+        Ok(record.and_then(|record| record.number).unwrap_or(u32::MAX))
+    }
+
+    async fn text_ids(&self, space: Space, version: VersionId) -> Result<BTreeSet<u32>, Error> {
+        let Some(searcher) = self.searcher(space).await? else {
+            return Ok(BTreeSet::new());
+        };
+        let ids = blocking(move || crate::text::search::ids_of(&searcher, version));
+        Ok(ids.await?.into_iter().collect())
+    }
+
+    /// Every version something is held of, with its number (`u32::MAX` if it was
+    /// sealed without a unit).
+    pub async fn versions(&self) -> Result<Vec<(Space, VersionId, u32)>, Error> {
+        let mut versions = Vec::new();
+        let mut rows = Rows::under(&self.0.db, &[key::VERSION]).await?;
+        while let Some((key, bytes)) = rows.next().await? {
+            let record = VersionRecord::read(&bytes)?;
+            let (space, version) = key::read_version(&key)
+                .ok_or_else(|| Error::corrupt("version", "its key has no id"))?;
+            if record.state != State::Forgotten {
+                versions.push((space, version, record.number.unwrap_or(u32::MAX)));
+            }
+        }
+        Ok(versions)
+    }
+
+    /// A vector made earlier from the same input, in any space of the tenant.
+    pub(crate) async fn embedding(
+        &self,
+        tenant: TenantId,
+        model: &ModelName,
+        input: &model::ContentHash,
+    ) -> Result<Option<Vec<f32>>, Error> {
+        let prefix = key::reuse_of(tenant, model, input);
+        let mut rows = Rows::under(&self.0.db, &prefix).await?;
+        while let Some((key, _)) = rows.next().await? {
+            let (space, id) = key::read_reuse(&key)
+                .ok_or_else(|| Error::corrupt("reuse entry", "its key has no vector"))?;
+            let bytes = store::get(&self.0.db, key::numbered(key::VECTOR, &space, id)).await?;
+            if let Some(bytes) = bytes {
+                return Ok(Some(VectorRecord::read(&bytes)?.vector));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn statistics(view: &SpaceView, live: &RoaringBitmap) -> Statistics {
+    let live = live
+        .iter()
+        .map_while(|number| view.totals.get(number as usize));
+    let none = Statistics {
+        chunks: 0,
+        words: 0,
+    };
+    live.fold(none, |sum, totals| Statistics {
+        chunks: sum.chunks + u64::from(totals.chunks),
+        words: sum.words + totals.words,
+    })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().expect("nothing panics while it is locked")
+}

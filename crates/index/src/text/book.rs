@@ -1,0 +1,195 @@
+//! The text index of one space.
+//!
+//! A commit carries the number of the flush it completes, so after a crash it
+//! can be told how far the text has come. Everything here blocks.
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use model::{UnitName, VersionId};
+use tantivy::schema::{
+    FAST, Field, INDEXED, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions,
+};
+use tantivy::tokenizer::{PreTokenizedString, Token};
+use tantivy::{
+    Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, TantivyError, Term,
+};
+
+use crate::Error;
+use crate::error::Doing;
+
+/// What a writer may gather in memory before it starts another segment.
+const WRITER_BYTES: usize = 32 << 20;
+
+/// A chunk as the text index sees it.
+#[derive(Debug, Clone)]
+pub struct Doc {
+    pub id: u32,
+    pub number: u32,
+    pub version: VersionId,
+    pub unit: UnitName,
+    pub words: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Fields {
+    pub body: Field,
+    pub id: Field,
+    pub number: Field,
+    pub version: Field,
+    pub unit: Field,
+}
+
+pub struct Book {
+    index: Index,
+    reader: IndexReader,
+    writer: Mutex<Option<IndexWriter>>,
+}
+
+/// In the order the schema adds them.
+pub const FIELDS: Fields = Fields {
+    body: Field::from_field_id(0),
+    id: Field::from_field_id(1),
+    number: Field::from_field_id(2),
+    version: Field::from_field_id(3),
+    unit: Field::from_field_id(4),
+};
+
+fn schema() -> Schema {
+    let mut schema = Schema::builder();
+    let counted = TextFieldIndexing::default()
+        .set_tokenizer("raw")
+        .set_index_option(IndexRecordOption::WithFreqs);
+    let body = TextOptions::default().set_indexing_options(counted);
+    schema.add_text_field("body", body);
+    schema.add_u64_field("id", FAST | INDEXED);
+    schema.add_u64_field("number", FAST);
+    schema.add_text_field("version", STRING);
+    schema.add_text_field("unit", STRING);
+    schema.build()
+}
+
+impl Book {
+    /// Opens what lies in `folder`, or an empty index.
+    pub fn open(folder: &Path) -> Result<Self, Error> {
+        std::fs::create_dir_all(folder).doing("create the folder")?;
+        let directory = tantivy::directory::MmapDirectory::open(folder)
+            .map_err(TantivyError::from)
+            .doing("open the folder")?;
+        let index = Index::open_or_create(directory, schema()).doing("open")?;
+        let reader = index
+            .reader_builder()
+            .reload_policy(ReloadPolicy::Manual)
+            .try_into()
+            .doing("open")?;
+        Ok(Self {
+            index,
+            reader,
+            writer: Mutex::new(None),
+        })
+    }
+
+    /// The flush whose text is complete here; `None` before the first.
+    pub fn flush(&self) -> Result<Option<u64>, Error> {
+        let metas = self.index.load_metas().doing("read the head")?;
+        Ok(metas.payload.and_then(|payload| payload.parse().ok()))
+    }
+
+    pub fn searcher(&self) -> Searcher {
+        self.reader.searcher()
+    }
+
+    /// Takes out versions and units, puts in chunks, and commits under a flush number.
+    pub fn commit(
+        &self,
+        flush: u64,
+        gone: &[(VersionId, Option<UnitName>)],
+        docs: Vec<Doc>,
+    ) -> Result<Searcher, Error> {
+        let mut slot = self.writer.lock().expect("a commit does not panic");
+        // Put back only after success: a writer that failed is not to be trusted.
+        let mut writer = match slot.take() {
+            Some(writer) => writer,
+            None => self.open_writer()?,
+        };
+        for (version, unit) in gone {
+            writer.delete_term(self.term(*version, unit.as_ref()));
+        }
+        for doc in docs {
+            writer.add_document(self.document(doc)).doing("add")?;
+        }
+        durable::effect_blocking("index.text", || {
+            let mut commit = writer.prepare_commit()?;
+            commit.set_payload(&flush.to_string());
+            commit.commit()
+        })
+        .doing("commit")?;
+        self.reader.reload().doing("reload")?;
+        *slot = Some(writer);
+        Ok(self.searcher())
+    }
+
+    fn open_writer(&self) -> Result<IndexWriter, Error> {
+        let writer = self.index.writer_with_num_threads(1, WRITER_BYTES);
+        writer.doing("open for writing")
+    }
+
+    /// Empties the index, for a rebuild; the next commit makes it so.
+    pub fn clear(&self) -> Result<(), Error> {
+        let mut slot = self.writer.lock().expect("a commit does not panic");
+        let writer = match slot.take() {
+            Some(writer) => writer,
+            None => self.open_writer()?,
+        };
+        writer.delete_all_documents().doing("clear")?;
+        *slot = Some(writer);
+        Ok(())
+    }
+
+    /// Adds chunks without committing.
+    pub fn add(&self, docs: Vec<Doc>) -> Result<(), Error> {
+        let mut slot = self.writer.lock().expect("a commit does not panic");
+        let writer = match slot.take() {
+            Some(writer) => writer,
+            None => self.open_writer()?,
+        };
+        for doc in docs {
+            writer.add_document(self.document(doc)).doing("add")?;
+        }
+        *slot = Some(writer);
+        Ok(())
+    }
+
+    fn term(&self, version: VersionId, unit: Option<&UnitName>) -> Term {
+        match unit {
+            None => Term::from_field_text(FIELDS.version, &version.to_string()),
+            Some(unit) => Term::from_field_text(FIELDS.unit, &unit_term(version, unit)),
+        }
+    }
+
+    fn document(&self, doc: Doc) -> TantivyDocument {
+        let mut document = TantivyDocument::new();
+        document.add_u64(FIELDS.id, doc.id.into());
+        document.add_u64(FIELDS.number, doc.number.into());
+        document.add_text(FIELDS.version, doc.version.to_string());
+        document.add_text(FIELDS.unit, unit_term(doc.version, &doc.unit));
+        document.add_pre_tokenized_text(FIELDS.body, tokens(doc.words));
+        document
+    }
+}
+
+fn unit_term(version: VersionId, unit: &UnitName) -> String {
+    format!("{version}:{unit}")
+}
+
+fn tokens(words: Vec<String>) -> PreTokenizedString {
+    let token = |(position, text): (usize, String)| Token {
+        position,
+        text,
+        ..Token::default()
+    };
+    PreTokenizedString {
+        text: String::new(),
+        tokens: words.into_iter().enumerate().map(token).collect(),
+    }
+}

@@ -1,0 +1,14 @@
+//! The text side: words, one tantivy index per space, and search by words.
+
+pub mod words;
+
+pub mod book;
+
+pub mod shelf;
+
+pub mod rebuild;
+
+pub mod search;
+
+pub use book::{Book, Doc};
+pub use shelf::{Shelf, Texts};

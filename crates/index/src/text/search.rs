@@ -1,0 +1,161 @@
+//! Ranks the live chunks of a space by the words of a query (BM25).
+//!
+//! The statistics are those of the live chunks alone: how a chunk ranks depends
+//! on what can be found, never on what was replaced, forgotten or is inactive,
+//! nor on how the segments happen to be merged. So the same content gives the
+//! same scores, every time.
+
+use model::VersionId;
+use tantivy::postings::Postings;
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocSet, Searcher, SegmentReader, TERMINATED, Term};
+
+use crate::Error;
+use crate::error::Doing;
+use crate::text::book::FIELDS;
+use crate::vector::bits::Bits;
+use crate::vector::flat::keep_best;
+
+const K1: f32 = 1.2;
+const B: f32 = 0.75;
+
+/// Of what a search may find.
+#[derive(Debug, Clone, Copy)]
+pub struct Statistics {
+    pub chunks: u64,
+    pub words: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hit {
+    pub score: f32,
+    pub id: u32,
+    pub number: u32,
+}
+
+/// Where a word occurs in a segment: documents in order, and how often in each.
+type Occurrences = Vec<(u32, u32)>;
+
+/// The best `top`, and all that tie with the last of them, in no order.
+pub fn search(
+    searcher: &Searcher,
+    groups: &[Vec<String>],
+    live: &Bits,
+    statistics: Statistics,
+    top: usize,
+) -> Result<Vec<Hit>, Error> {
+    let mut found: Vec<Vec<Occurrences>> = Vec::new();
+    for segment in searcher.segment_readers() {
+        let of_group = |group: &Vec<String>| occurrences(segment, group, live);
+        found.push(groups.iter().map(of_group).collect::<Result<_, _>>()?);
+    }
+    let weights: Vec<f32> = (0..groups.len())
+        .map(|group| {
+            let chunks: usize = found.iter().map(|segment| segment[group].len()).sum();
+            idf(chunks as f32, statistics.chunks as f32)
+        })
+        .collect();
+    let mut hits = Vec::new();
+    for (segment, found) in searcher.segment_readers().iter().zip(&found) {
+        let mean = statistics.words as f32 / statistics.chunks.max(1) as f32;
+        score(segment, (found, &weights), mean, &mut hits)?;
+        keep_best(&mut hits, top, |hit| hit.score);
+    }
+    Ok(hits)
+}
+
+fn idf(with: f32, all: f32) -> f32 {
+    (1.0 + (all - with + 0.5).max(0.0) / (with + 0.5)).ln()
+}
+
+fn occurrences(
+    segment: &SegmentReader,
+    group: &[String],
+    live: &Bits,
+) -> Result<Occurrences, Error> {
+    let words = segment.inverted_index(FIELDS.body).doing("search")?;
+    let numbers = segment.fast_fields().u64("number").doing("search")?;
+    let mut found = Occurrences::new();
+    for word in group {
+        let term = Term::from_field_text(FIELDS.body, word);
+        let postings = words.read_postings(&term, IndexRecordOption::WithFreqs);
+        let Some(mut postings) = postings.doing("search")? else {
+            continue;
+        };
+        while postings.doc() != TERMINATED {
+            let doc = postings.doc();
+            let number = numbers.first(doc).unwrap_or(u64::MAX);
+            let is_live = u32::try_from(number).is_ok_and(|number| live.contains(number));
+            if is_live && !segment.is_deleted(doc) {
+                found.push((doc, postings.term_freq()));
+            }
+            postings.advance();
+        }
+    }
+    if group.len() > 1 {
+        found.sort_unstable();
+        found.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            kept.1 += if same { next.1 } else { 0 };
+            same
+        });
+    }
+    Ok(found)
+}
+
+fn score(
+    segment: &SegmentReader,
+    (found, weights): (&[Occurrences], &[f32]),
+    mean: f32,
+    hits: &mut Vec<Hit>,
+) -> Result<(), Error> {
+    let lengths = segment.get_fieldnorms_reader(FIELDS.body).doing("search")?;
+    let mut scores = vec![0.0_f32; segment.max_doc() as usize];
+    for (occurrences, weight) in found.iter().zip(weights) {
+        for (doc, count) in occurrences {
+            let length = lengths.fieldnorm(*doc) as f32 / mean;
+            let count = *count as f32;
+            let part = count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length));
+            scores[*doc as usize] += weight * part;
+        }
+    }
+    let ids = segment.fast_fields().u64("id").doing("search")?;
+    let numbers = segment.fast_fields().u64("number").doing("search")?;
+    let read = |column: &tantivy::columnar::Column<u64>, doc: u32| {
+        let value = column
+            .first(doc)
+            .and_then(|value| u32::try_from(value).ok());
+        value.ok_or_else(|| Error::corrupt("text entry", "it has no id or number"))
+    };
+    let scored = scores.iter().enumerate().filter(|(_, score)| **score > 0.0);
+    for (doc, score) in scored {
+        hits.push(Hit {
+            score: *score,
+            id: read(&ids, doc as u32)?,
+            number: read(&numbers, doc as u32)?,
+        });
+    }
+    Ok(())
+}
+
+/// The ids the text index holds of a version.
+pub fn ids_of(searcher: &Searcher, version: VersionId) -> Result<Vec<u32>, Error> {
+    let term = Term::from_field_text(FIELDS.version, &version.to_string());
+    let mut found = Vec::new();
+    for segment in searcher.segment_readers() {
+        let index = segment.inverted_index(FIELDS.version).doing("look up")?;
+        let ids = segment.fast_fields().u64("id").doing("look up")?;
+        let postings = index.read_postings(&term, IndexRecordOption::Basic);
+        let Some(mut postings) = postings.doing("look up")? else {
+            continue;
+        };
+        while postings.doc() != TERMINATED {
+            let doc = postings.doc();
+            if !segment.is_deleted(doc) {
+                found.extend(ids.first(doc).and_then(|id| u32::try_from(id).ok()));
+            }
+            postings.advance();
+        }
+    }
+    Ok(found)
+}

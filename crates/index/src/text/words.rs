@@ -1,0 +1,217 @@
+//! From text to words.
+//!
+//! Text is folded to its compatibility form and lower case and cut at everything
+//! that is neither letter nor digit. Words are stemmed by the rules of the
+//! chunk's language, English where none is given and none at all where the
+//! language has no rules here; then accents go. Scripts written without spaces
+//! yield every character and every pair of neighbours.
+//!
+//! A query does not know in which language it will be answered, so each of its
+//! words stands for all its stems in the languages of the space.
+
+use tantivy::tokenizer::{
+    Language, Stemmer, StopWordFilter, TextAnalyzer, TokenStream, WhitespaceTokenizer,
+};
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// Words are cut here: longer ones are data, not language.
+const LONGEST: usize = 64;
+
+/// Stands for languages without rules.
+const PLAIN: &str = "und";
+
+const RULES: [(&str, &str, Language); 18] = [
+    ("ar", "ara", Language::Arabic),
+    ("da", "dan", Language::Danish),
+    ("nl", "nld", Language::Dutch),
+    ("en", "eng", Language::English),
+    ("fi", "fin", Language::Finnish),
+    ("fr", "fra", Language::French),
+    ("de", "deu", Language::German),
+    ("el", "ell", Language::Greek),
+    ("hu", "hun", Language::Hungarian),
+    ("it", "ita", Language::Italian),
+    ("no", "nob", Language::Norwegian),
+    ("pt", "por", Language::Portuguese),
+    ("ro", "ron", Language::Romanian),
+    ("ru", "rus", Language::Russian),
+    ("es", "spa", Language::Spanish),
+    ("sv", "swe", Language::Swedish),
+    ("ta", "tam", Language::Tamil),
+    ("tr", "tur", Language::Turkish),
+];
+
+/// The name under which a language's rules are applied and remembered.
+pub fn rules_of(language: Option<&str>) -> &'static str {
+    let Some(given) = language else { return "en" };
+    let given = given.split(['-', '_']).next().unwrap_or_default();
+    let given = given.to_ascii_lowercase();
+    let known = |(two, three, _): &&(&str, &str, _)| given == *two || given == *three;
+    RULES.iter().find(known).map_or(PLAIN, |(two, ..)| two)
+}
+
+fn language(rules: &str) -> Option<Language> {
+    let known = RULES.iter().find(|(two, ..)| *two == rules);
+    known.map(|(.., language)| *language)
+}
+
+/// The words of a chunk under the rules of its language.
+pub fn of_text<'a>(rules: &str, texts: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut plain = Vec::new();
+    texts.for_each(|text| cut(text, Pairs::AndSingles, &mut plain));
+    stem(rules, &plain)
+}
+
+/// The words of a query, each with its stems in every language of the space.
+///
+/// Function words go, unless there is nothing else.
+pub fn of_query(languages: &[String], query: &str) -> Vec<Vec<String>> {
+    let mut plain = Vec::new();
+    cut(query, Pairs::Only, &mut plain);
+    let telling: Vec<String> = plain
+        .iter()
+        .filter(|w| !is_stop(languages, w))
+        .cloned()
+        .collect();
+    let kept = if telling.is_empty() { plain } else { telling };
+    let mut groups: Vec<Vec<String>> = kept.iter().map(|word| stems(languages, word)).collect();
+    let mut seen = std::collections::HashSet::new();
+    groups.retain(|group| seen.insert(group.clone()));
+    groups
+}
+
+fn stems(languages: &[String], word: &String) -> Vec<String> {
+    let one = std::slice::from_ref(word);
+    let mut stems: Vec<String> = languages.iter().flat_map(|l| stem(l, one)).collect();
+    stems.sort_unstable();
+    stems.dedup();
+    stems
+}
+
+fn is_stop(languages: &[String], word: &str) -> bool {
+    let stops = |rules: &String| {
+        let filter = language(rules).and_then(StopWordFilter::new);
+        filter.is_some_and(|filter| {
+            let mut analyzer = TextAnalyzer::builder(WhitespaceTokenizer::default())
+                .filter(filter)
+                .build();
+            !analyzer.token_stream(word).advance()
+        })
+    };
+    languages.iter().any(stops)
+}
+
+fn stem(rules: &str, words: &[String]) -> Vec<String> {
+    let Some(language) = language(rules) else {
+        return words.iter().map(|word| without_accents(word)).collect();
+    };
+    let mut analyzer = TextAnalyzer::builder(WhitespaceTokenizer::default())
+        .filter(Stemmer::new(language))
+        .build();
+    let joined = words.join(" ");
+    let mut stream = analyzer.token_stream(&joined);
+    let mut stems = Vec::with_capacity(words.len());
+    while stream.advance() {
+        stems.push(without_accents(&stream.token().text));
+    }
+    stems
+}
+
+fn without_accents(word: &str) -> String {
+    if word.is_ascii() {
+        return word.to_owned();
+    }
+    word.nfd()
+        .filter(|c| !is_combining_mark(*c))
+        .nfc()
+        .collect()
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Pairs {
+    /// A query of two or more characters asks for its pairs.
+    Only,
+    /// A text offers both.
+    AndSingles,
+}
+
+fn cut(text: &str, pairs: Pairs, words: &mut Vec<String>) {
+    let mut word = String::new();
+    let mut run: Vec<char> = Vec::new();
+    for c in text.nfkc().flat_map(char::to_lowercase) {
+        if is_unspaced(c) {
+            end_word(&mut word, words);
+            run.push(c);
+            continue;
+        }
+        end_run(&mut run, pairs, words);
+        if c.is_alphanumeric() || (is_combining_mark(c) && !word.is_empty()) {
+            word.push(c);
+        } else {
+            end_word(&mut word, words);
+        }
+    }
+    end_word(&mut word, words);
+    end_run(&mut run, pairs, words);
+}
+
+fn end_word(word: &mut String, words: &mut Vec<String>) {
+    if !word.is_empty() {
+        let whole = std::mem::take(word);
+        let end = whole.char_indices().nth(LONGEST).map(|(at, _)| at);
+        words.push(end.map_or(whole.clone(), |end| whole[..end].to_owned()));
+    }
+}
+
+fn end_run(run: &mut Vec<char>, pairs: Pairs, words: &mut Vec<String>) {
+    if pairs == Pairs::AndSingles || run.len() == 1 {
+        words.extend(run.iter().map(char::to_string));
+    }
+    words.extend(run.windows(2).map(|pair| pair.iter().collect::<String>()));
+    run.clear();
+}
+
+/// Han, kana, Hangul, Thai, Lao, Khmer, Burmese: written without spaces, or
+/// with spaces that do not part words.
+fn is_unspaced(c: char) -> bool {
+    matches!(c,
+        '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
+        | '\u{1100}'..='\u{11ff}' | '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}'
+        | '\u{31f0}'..='\u{31ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+        | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3134f}')
+        && (c.is_alphanumeric() || is_combining_mark(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(language: Option<&str>, text: &str) -> Vec<String> {
+        of_text(rules_of(language), std::iter::once(text))
+    }
+
+    #[test]
+    fn words_are_stemmed_by_their_language_and_english_is_the_default() {
+        assert_eq!(text(None, "Turbines, running!"), ["turbin", "run"]);
+        assert_eq!(text(Some("deu"), "Häuser"), text(Some("de-AT"), "hauser"));
+        assert_eq!(text(Some("cs"), "Město"), ["mesto"]);
+    }
+
+    #[test]
+    fn scripts_without_spaces_can_be_searched_by_part_of_a_word() {
+        let words = text(Some("ja"), "東京都 GPU搭載");
+        let query = of_query(&["und".to_owned()], "東京");
+        assert_eq!(query, [["東京"]]);
+        assert!(words.contains(&query[0][0]) && words.contains(&"gpu".to_owned()));
+        assert_eq!(of_query(&["und".to_owned()], "都"), [["都"]]);
+    }
+
+    #[test]
+    fn a_query_word_stands_for_its_stems_in_all_languages_of_the_space() {
+        let languages = ["de".to_owned(), "en".to_owned()];
+        let groups = of_query(&languages, "the running Katzen");
+        assert_eq!(groups, [vec!["run", "running"], vec!["katz", "katzen"]]);
+        assert_eq!(of_query(&["en".to_owned()], "to be"), [["to"], ["be"]]);
+    }
+}

@@ -1,0 +1,158 @@
+//! Decoded vectors and postings, kept up to a number of bytes.
+//!
+//! One budget for all spaces. What was not asked for since the hand last came by
+//! goes first (CLOCK). Keys carry a tag instead of the space, to hash less.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use crate::slate::record::VectorRecord;
+use crate::vector::flat::Page;
+
+const SHARDS: usize = 16;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    Page,
+    Vector,
+}
+
+/// Which space (by its tag), what, and its number there.
+pub type Key = (u32, Kind, u32);
+
+#[derive(Debug, Clone)]
+pub enum Entry {
+    Page(Arc<Page>),
+    Vector(Arc<VectorRecord>),
+}
+
+impl Entry {
+    fn bytes(&self) -> usize {
+        let own = match self {
+            Self::Page(page) => page.bytes(),
+            Self::Vector(record) => record.vector.len() * 4 + record.place.unit.as_str().len() + 96,
+        };
+        own + 64
+    }
+}
+
+pub struct Cache {
+    shards: Vec<Mutex<Shard>>,
+    budget: usize,
+}
+
+#[derive(Default)]
+struct Shard {
+    at: HashMap<Key, usize>,
+    slots: Vec<Slot>,
+    hand: usize,
+    bytes: usize,
+}
+
+struct Slot {
+    key: Key,
+    entry: Entry,
+    asked: bool,
+}
+
+impl Cache {
+    pub fn new(budget: usize) -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            budget: budget / SHARDS,
+        }
+    }
+
+    fn shard(&self, key: &Key) -> std::sync::MutexGuard<'_, Shard> {
+        let shard = &self.shards[(key.0 ^ key.2) as usize % SHARDS];
+        shard.lock().expect("no cache panics while it is locked")
+    }
+
+    pub fn get(&self, key: &Key) -> Option<Entry> {
+        let mut shard = self.shard(key);
+        let at = *shard.at.get(key)?;
+        let slot = &mut shard.slots[at];
+        slot.asked = true;
+        Some(slot.entry.clone())
+    }
+
+    pub fn put(&self, key: Key, entry: Entry) {
+        if entry.bytes() <= self.budget {
+            let mut shard = self.shard(&key);
+            shard.put(key, entry);
+            shard.shrink_to(self.budget);
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        let of = |shard: &Mutex<Shard>| shard.lock().map_or(0, |shard| shard.bytes);
+        self.shards.iter().map(of).sum()
+    }
+}
+
+impl Shard {
+    fn put(&mut self, key: Key, entry: Entry) {
+        self.bytes += entry.bytes();
+        if let Some(&at) = self.at.get(&key) {
+            let old = std::mem::replace(&mut self.slots[at].entry, entry);
+            self.bytes -= old.bytes();
+        } else {
+            self.at.insert(key, self.slots.len());
+            let asked = false;
+            self.slots.push(Slot { key, entry, asked });
+        }
+    }
+
+    fn shrink_to(&mut self, budget: usize) {
+        while self.bytes > budget && !self.slots.is_empty() {
+            self.hand %= self.slots.len();
+            let slot = &mut self.slots[self.hand];
+            if std::mem::take(&mut slot.asked) {
+                self.hand += 1;
+            } else {
+                self.drop_at(self.hand);
+            }
+        }
+    }
+
+    fn drop_at(&mut self, at: usize) {
+        let slot = self.slots.swap_remove(at);
+        self.bytes -= slot.entry.bytes();
+        self.at.remove(&slot.key);
+        if let Some(moved) = self.slots.get(at) {
+            self.at.insert(moved.key, at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{ChunkId, UnitName, VersionId};
+
+    fn vector(dimensions: usize) -> Entry {
+        let place = ChunkId {
+            version: VersionId::from_uuid(uuid::Uuid::nil()),
+            unit: UnitName::new("u").unwrap(),
+            ordinal: 0,
+        };
+        Entry::Vector(Arc::new(VectorRecord {
+            number: 0,
+            place,
+            vector: vec![0.0; dimensions],
+        }))
+    }
+
+    #[test]
+    fn the_budget_holds_and_what_is_asked_for_stays() {
+        let cache = Cache::new(1 << 20);
+        let hot = (1, Kind::Vector, 0);
+        cache.put(hot, vector(384));
+        for number in 1..10_000 {
+            assert!(cache.get(&hot).is_some());
+            cache.put((1, Kind::Vector, number), vector(384));
+        }
+        assert!(cache.bytes() <= 1 << 20);
+        assert!(cache.bytes() > 1 << 19);
+    }
+}

@@ -1,0 +1,107 @@
+//! What is held in memory of a space, as of one flush.
+
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+use slatedb::DbSnapshot;
+
+use crate::Error;
+use crate::place::Space;
+use crate::slate::key;
+use crate::slate::record::{self, SpaceRecord, State, VersionRecord};
+use crate::slate::store::{self, Rows};
+use crate::vector::bits::Bits;
+
+/// How much of a version there is, for the statistics of the text search.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    pub chunks: u32,
+    pub words: u64,
+}
+
+/// Cheap to clone; a flush makes the next one from it.
+#[derive(Debug, Clone)]
+pub struct SpaceView {
+    pub space: Space,
+    /// Stands for the space in cache keys.
+    pub tag: u32,
+    /// The flush it was read or made at.
+    pub flush: u64,
+    pub record: SpaceRecord,
+    pub deleted: Arc<RoaringBitmap>,
+    pub deleted_bits: Arc<Bits>,
+    /// By version number.
+    pub totals: Arc<Vec<Totals>>,
+}
+
+impl SpaceView {
+    pub async fn load(
+        view: &DbSnapshot,
+        flush: u64,
+        space: Space,
+        tag: u32,
+    ) -> Result<Self, Error> {
+        let record = match store::get(view, key::of_space(key::SPACE, &space)).await? {
+            Some(bytes) => SpaceRecord::read(&bytes)?,
+            None => SpaceRecord::default(),
+        };
+        let deleted = match store::get(view, key::of_space(key::DELETED, &space)).await? {
+            Some(bytes) => record::read_bitmap("deleted bitmap", &bytes)?,
+            None => RoaringBitmap::new(),
+        };
+        Ok(Self {
+            space,
+            tag,
+            flush,
+            record,
+            deleted_bits: Arc::new(Bits::from(&deleted)),
+            deleted: Arc::new(deleted),
+            totals: Arc::new(load_totals(view, &space).await?),
+        })
+    }
+
+    /// A space of which nothing is left.
+    pub fn forgotten(space: Space, tag: u32, flush: u64) -> Self {
+        Self {
+            space,
+            tag,
+            flush,
+            record: SpaceRecord {
+                forgotten: true,
+                ..SpaceRecord::default()
+            },
+            deleted: Arc::default(),
+            deleted_bits: Arc::default(),
+            totals: Arc::default(),
+        }
+    }
+
+    pub fn dimensions(&self) -> usize {
+        self.record.dimensions as usize
+    }
+}
+
+async fn load_totals(view: &DbSnapshot, space: &Space) -> Result<Vec<Totals>, Error> {
+    let mut totals = Vec::new();
+    let mut rows = Rows::under(view, &key::of_space(key::VERSION, space)).await?;
+    while let Some((_, bytes)) = rows.next().await? {
+        note_totals(&mut totals, &VersionRecord::read(&bytes)?);
+    }
+    Ok(totals)
+}
+
+/// Keeps the totals of a version under its number.
+pub fn note_totals(totals: &mut Vec<Totals>, version: &VersionRecord) {
+    let Some(number) = version.number else { return };
+    let at = number as usize;
+    if totals.len() <= at {
+        totals.resize(at + 1, Totals::default());
+    }
+    totals[at] = match version.state {
+        State::Forgotten => Totals::default(),
+        State::Open | State::Sealed => Totals {
+            chunks: version.chunks,
+            words: version.words,
+        },
+    };
+}

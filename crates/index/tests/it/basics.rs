@@ -1,0 +1,365 @@
+//! What a caller may rely on, one index at a time.
+
+use index::{Error, Flush, Scope};
+use model::ContentHash;
+
+use crate::kit::*;
+
+#[tokio::test]
+async fn what_is_durable_is_found_in_both_legs_after_reopening() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open(folder.path()).await;
+    let chunks = vec![
+        chunk(0, "the water wheel turns", &[1.0, 0.0]),
+        chunk(1, "the millstone grinds grain", &[0.0, 1.0]),
+    ];
+    let receipt = replace(&index, place(space(1), 3, "u"), 1, chunks)
+        .await
+        .unwrap();
+    let flush = receipt.durable().await.unwrap();
+    index.close().await.unwrap();
+
+    let index = open(folder.path()).await;
+    let snapshot = index.snapshot(flush).await.unwrap();
+    assert!(snapshot.flush() >= flush);
+    let by_vector = snapshot
+        .search_vector(space(1), &[0.1, 0.9], &live([3]), 1)
+        .await
+        .unwrap();
+    assert_eq!(by_vector[0].id.ordinal, 1);
+    let by_text = snapshot
+        .search_text(space(1), "turning wheels", &live([3]), 5)
+        .await
+        .unwrap();
+    assert_eq!(by_text.len(), 1);
+    assert_eq!((by_text[0].id.ordinal, by_text[0].number), (0, 3));
+    let stored = snapshot.chunks_of(space(1), version(3)).await.unwrap();
+    assert!(stored.iter().all(|c| c.has_vector && c.has_text));
+    assert_eq!(stored.len(), 2);
+    assert_eq!(
+        snapshot.versions().await.unwrap(),
+        [(space(1), version(3), 3)]
+    );
+    index.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_unit_is_replaced_as_a_whole_and_only_by_the_newest_lease() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open(folder.path()).await;
+    let unit = || place(space(1), 0, "u");
+    let two = vec![chunk(0, "alpha", &[1.0]), chunk(1, "beta", &[0.5])];
+    replace(&index, unit(), 2, two).await.unwrap();
+    let stale = replace(&index, unit(), 1, vec![chunk(0, "gamma", &[1.0])]).await;
+    assert!(matches!(
+        stale,
+        Err(Error::Fenced {
+            shown: 1,
+            held: 2,
+            ..
+        })
+    ));
+    let again = replace(&index, unit(), 3, vec![chunk(0, "delta", &[1.0])])
+        .await
+        .unwrap();
+    let snapshot = index
+        .snapshot(again.flushed().await.unwrap())
+        .await
+        .unwrap();
+    let found = snapshot
+        .search_text(space(1), "alpha beta gamma delta", &live([0]), 9)
+        .await
+        .unwrap();
+    assert_eq!(found.len(), 1);
+    let found = snapshot
+        .search_vector(space(1), &[1.0], &live([0]), 9)
+        .await
+        .unwrap();
+    assert_eq!(found.len(), 1);
+    index.close().await.unwrap();
+
+    let index = open(folder.path()).await;
+    let stale = replace(&index, unit(), 2, Vec::new()).await;
+    assert!(
+        matches!(stale, Err(Error::Fenced { held: 3, .. })),
+        "fences survive a restart"
+    );
+    index.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_sealed_or_forgotten_version_takes_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open(folder.path()).await;
+    let unit = || place(space(1), 7, "u");
+    let one = || vec![chunk(0, "alpha", &[1.0])];
+    replace(&index, unit(), 1, one()).await.unwrap();
+    index.seal(space(1), version(7)).await.unwrap();
+    assert!(matches!(
+        replace(&index, unit(), 2, one()).await,
+        Err(Error::Sealed(_))
+    ));
+    let receipt = index.forget(space(1), version(7)).await.unwrap();
+    assert!(matches!(
+        replace(&index, unit(), 2, one()).await,
+        Err(Error::Forgotten(_))
+    ));
+    let snapshot = index
+        .snapshot(receipt.flushed().await.unwrap())
+        .await
+        .unwrap();
+    assert!(snapshot.versions().await.unwrap().is_empty());
+    assert!(
+        snapshot
+            .chunks_of(space(1), version(7))
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert!(
+        snapshot
+            .search_text(space(1), "alpha", &live([7]), 9)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert!(
+        snapshot
+            .search_vector(space(1), &[1.0], &live([7]), 9)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    index.close().await.unwrap();
+
+    let index = open(folder.path()).await;
+    assert!(matches!(
+        replace(&index, unit(), 2, one()).await,
+        Err(Error::Forgotten(_))
+    ));
+    index.reopen(space(1), version(7)).await.unwrap();
+    replace(&index, unit(), 2, one()).await.unwrap();
+    index.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn only_live_versions_of_the_one_space_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open(folder.path()).await;
+    let mut other = space(1);
+    other.generation = space(50).generation;
+    for number in 0..10 {
+        let chunks = vec![chunk(0, "grain", &[1.0, number as f32])];
+        replace(&index, place(space(1), number, "u"), 1, chunks)
+            .await
+            .unwrap();
+    }
+    let last = replace(
+        &index,
+        place(other, 4, "u"),
+        1,
+        vec![chunk(0, "grain", &[1.0, 99.0])],
+    )
+    .await;
+    let flush = last.unwrap().flushed().await.unwrap();
+    let snapshot = index.snapshot(flush).await.unwrap();
+    let numbers =
+        |found: Vec<index::Scored>| -> Vec<u32> { found.iter().map(|s| s.number).collect() };
+    let by_vector = snapshot
+        .search_vector(space(1), &[0.0, 1.0], &live([4, 2]), 9)
+        .await
+        .unwrap();
+    assert_eq!(numbers(by_vector), [4, 2]);
+    let by_text = snapshot
+        .search_text(space(1), "grain", &live([4, 2]), 9)
+        .await
+        .unwrap();
+    assert_eq!(
+        numbers(by_text),
+        [2, 4],
+        "equal scores stand in the order of their places"
+    );
+    index.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_snapshot_stays_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open(folder.path()).await;
+    let first = replace(
+        &index,
+        place(space(1), 0, "u"),
+        1,
+        vec![chunk(0, "old", &[1.0])],
+    )
+    .await
+    .unwrap();
+    let before = index
+        .snapshot(first.flushed().await.unwrap())
+        .await
+        .unwrap();
+    let second = replace(
+        &index,
+        place(space(1), 0, "u"),
+        1,
+        vec![chunk(0, "new", &[2.0])],
+    )
+    .await
+    .unwrap();
+    second.flushed().await.unwrap();
+    let found = before
+        .search_vector(space(1), &[1.0], &live([0]), 9)
+        .await
+        .unwrap();
+    assert_eq!(found[0].score, 1.0);
+    assert_eq!(
+        before
+            .search_text(space(1), "old", &live([0]), 9)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
+    assert!(
+        before
+            .search_text(space(1), "new", &live([0]), 9)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    let id = &found[0].id;
+    assert_eq!(
+        before
+            .chunk(space(1), id)
+            .await
+            .unwrap()
+            .unwrap()
+            .chunk
+            .text,
+        "old"
+    );
+    index.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_embedding_is_reused_within_its_tenant_while_anything_refers_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open(folder.path()).await;
+    let input = [ContentHash::of(b"alpha")];
+    for number in 0..2 {
+        let chunks = vec![chunk(0, "alpha", &[0.25, 0.5])];
+        replace(&index, place(space(1), number, "u"), 1, chunks)
+            .await
+            .unwrap();
+    }
+    let first = index.forget(space(1), version(1)).await.unwrap();
+    first.flushed().await.unwrap();
+    let tenant = space(1).tenant;
+    let found = index
+        .embeddings(tenant, &model_name(), &input)
+        .await
+        .unwrap();
+    assert_eq!(found, [Some(vec![0.25, 0.5])]);
+    let other = index
+        .embeddings(space(90).tenant, &model_name(), &input)
+        .await
+        .unwrap();
+    assert_eq!(other, [None]);
+    let last = index.forget(space(1), version(0)).await.unwrap();
+    last.flushed().await.unwrap();
+    assert_eq!(
+        index
+            .embeddings(tenant, &model_name(), &input)
+            .await
+            .unwrap(),
+        [None]
+    );
+    index.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_forgotten_space_is_empty_and_stays_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open(folder.path()).await;
+    let unit = |n| place(space(n), 0, "u");
+    let one = || vec![chunk(0, "alpha", &[1.0])];
+    replace(&index, unit(1), 1, one()).await.unwrap();
+    replace(&index, unit(9), 1, one())
+        .await
+        .unwrap()
+        .flushed()
+        .await
+        .unwrap();
+    let scope = Scope::Kb {
+        tenant: space(1).tenant,
+        kb: space(1).kb,
+    };
+    let receipt = index.forget_space(scope).await.unwrap();
+    assert!(matches!(
+        replace(&index, unit(1), 2, one()).await,
+        Err(Error::ForgottenSpace)
+    ));
+    receipt.durable().await.unwrap();
+    index.close().await.unwrap();
+    let index = open(folder.path()).await;
+    assert!(matches!(
+        replace(&index, unit(1), 2, one()).await,
+        Err(Error::ForgottenSpace)
+    ));
+    let snapshot = index.snapshot(Flush(0)).await.unwrap();
+    assert_eq!(
+        snapshot.versions().await.unwrap(),
+        [(space(9), version(0), 0)]
+    );
+    assert!(
+        snapshot
+            .search_text(space(1), "alpha", &live([0]), 9)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert_eq!(
+        snapshot
+            .search_text(space(9), "alpha", &live([0]), 9)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
+    index.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_cannot_be_indexed_is_refused_before_it_is_accepted() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open(folder.path()).await;
+    let unit = || place(space(1), 0, "u");
+    replace(&index, unit(), 1, vec![chunk(0, "a", &[1.0, 0.0])])
+        .await
+        .unwrap();
+    let other = replace(
+        &index,
+        place(space(1), 1, "u"),
+        1,
+        vec![chunk(0, "a", &[1.0])],
+    )
+    .await;
+    assert!(matches!(
+        other,
+        Err(Error::Dimensions {
+            expected: 2,
+            got: 1
+        })
+    ));
+    let twice = vec![chunk(0, "a", &[1.0, 0.0]), chunk(0, "b", &[1.0, 0.0])];
+    assert!(matches!(
+        replace(&index, unit(), 1, twice).await,
+        Err(Error::BadChunk { .. })
+    ));
+    let nan = vec![chunk(0, "a", &[f32::NAN, 0.0])];
+    assert!(matches!(
+        replace(&index, unit(), 1, nan).await,
+        Err(Error::BadChunk { .. })
+    ));
+    index.close().await.unwrap();
+}

@@ -1,0 +1,5 @@
+//! The index through its public surface.
+
+mod kit;
+
+mod basics;
