@@ -1,0 +1,196 @@
+//! Chunks of many documents share embedding calls.
+//!
+//! One task owns the batchers, one for each `{tenant}:{kb}:{model}`, and the
+//! calls under way. What a batch holds and when it is full is the batcher's
+//! business; the clock and the model's being free are known only here. A batch
+//! that could leave stays open while the model is busy, so that a thousand tiny
+//! files fill it (`docs/adr/0005-batches-close-when-the-model-is-free.md`).
+
+mod desk;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use model::VersionId;
+use pipeline::batch::{Batch, BatchKey, Passage};
+use providers::Embedder;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::Error;
+use desk::Desk;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// Closes a batch this long after the last append, whatever else.
+    pub quiet: Duration,
+    /// Embedding calls under way at the same time.
+    pub calls: usize,
+    /// Chunks one document may have waiting.
+    pub window: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            quiet: Duration::from_millis(250),
+            calls: 1,
+            window: 32,
+        }
+    }
+}
+
+type Answer = Result<Arc<[f32]>, Arc<providers::Error>>;
+
+/// A passage on its way, and who waits for its vector.
+struct Request {
+    key: BatchKey,
+    passage: Passage,
+    /// The last of its window: nothing more comes from there until it is answered.
+    last: bool,
+    reply: oneshot::Sender<Answer>,
+}
+
+/// The handle. Its task ends when the last handle is gone and every call has returned.
+pub struct Embeddings {
+    requests: mpsc::Sender<Request>,
+    window: usize,
+    windows: Mutex<HashMap<VersionId, Weak<Semaphore>>>,
+}
+
+/// Requests waiting to be put into a batch.
+const QUEUE: usize = 1024;
+
+impl Embeddings {
+    pub fn start(settings: Settings, embedder: Arc<dyn Embedder>) -> Self {
+        let (requests, incoming) = mpsc::channel(QUEUE);
+        tokio::spawn(run(settings, embedder, incoming));
+        Self {
+            requests,
+            window: settings.window,
+            windows: Mutex::default(),
+        }
+    }
+
+    /// One vector per passage, in order. At most a window of a document's passages are
+    /// under way at once, so one large document cannot crowd out the others.
+    pub async fn embed(
+        &self,
+        key: &BatchKey,
+        passages: Vec<Passage>,
+    ) -> Result<Vec<Vec<f32>>, Error> {
+        let mut vectors = Vec::with_capacity(passages.len());
+        let mut passages = passages.into_iter().peekable();
+        while let Some(first) = passages.peek() {
+            let window = self.window_of(first.chunk.version);
+            let group: Vec<Passage> = passages.by_ref().take(self.window).collect();
+            let _in_flight = window
+                .acquire_many(group.len() as u32)
+                .await
+                .map_err(|_| Error::StageStopped)?;
+            for reply in self.send(key, group).await? {
+                let vector = reply.await.map_err(|_| Error::StageStopped)??;
+                vectors.push(vector.to_vec());
+            }
+        }
+        Ok(vectors)
+    }
+
+    async fn send(
+        &self,
+        key: &BatchKey,
+        group: Vec<Passage>,
+    ) -> Result<Vec<oneshot::Receiver<Answer>>, Error> {
+        let last = group.len() - 1;
+        let mut replies = Vec::with_capacity(group.len());
+        for (at, passage) in group.into_iter().enumerate() {
+            let (reply, answer) = oneshot::channel();
+            let request = Request {
+                key: key.clone(),
+                passage,
+                last: at == last,
+                reply,
+            };
+            self.requests
+                .send(request)
+                .await
+                .map_err(|_| Error::StageStopped)?;
+            replies.push(answer);
+        }
+        Ok(replies)
+    }
+
+    /// Shared by all units of a version that are under way; forgotten with the last.
+    fn window_of(&self, version: VersionId) -> Arc<Semaphore> {
+        let mut windows = self
+            .windows
+            .lock()
+            .expect("nothing panics while it holds the windows");
+        if let Some(window) = windows.get(&version).and_then(Weak::upgrade) {
+            return window;
+        }
+        windows.retain(|_, window| window.strong_count() > 0);
+        let window = Arc::new(Semaphore::new(self.window));
+        windows.insert(version, Arc::downgrade(&window));
+        window
+    }
+}
+
+/// A batch whose call has returned.
+struct Done {
+    key: BatchKey,
+    batch: Batch<Passage>,
+    result: Result<Vec<Vec<f32>>, providers::Error>,
+}
+
+async fn run(
+    settings: Settings,
+    embedder: Arc<dyn Embedder>,
+    mut incoming: mpsc::Receiver<Request>,
+) {
+    let began = Instant::now();
+    let mut desk = Desk::new(settings, embedder.info());
+    let mut calls = JoinSet::new();
+    let mut open = true;
+    while open || !calls.is_empty() || desk.has_batches() {
+        while calls.len() < settings.calls {
+            let Some((key, batch)) = desk.next_batch() else {
+                break;
+            };
+            calls.spawn(call(embedder.clone(), key, batch));
+        }
+        let quiet_at = desk.deadline().map(|after| began + after);
+        tokio::select! {
+            Some(done) = calls.join_next(), if !calls.is_empty() => match done {
+                Ok(done) => desk.settle(done),
+                // A call runs in a task of its own, so this one cannot panic; it was aborted.
+                Err(_) => return,
+            },
+            request = incoming.recv(), if open => match request {
+                Some(request) => {
+                    desk.take_in(request, began.elapsed());
+                    while let Ok(request) = incoming.try_recv() {
+                        desk.take_in(request, began.elapsed());
+                    }
+                }
+                None => {
+                    open = false;
+                    desk.close_all();
+                }
+            },
+            () = tokio::time::sleep_until(quiet_at.unwrap_or(began)), if quiet_at.is_some() => {
+                desk.close_quiet(began.elapsed());
+            }
+        }
+    }
+}
+
+async fn call(embedder: Arc<dyn Embedder>, key: BatchKey, batch: Batch<Passage>) -> Done {
+    let inputs: Vec<String> = batch.items.iter().map(|p| p.input.clone()).collect();
+    // In a task of its own, so that a panic in a model is an error of this batch only.
+    let task = tokio::spawn(async move { embedder.embed_passages(&inputs).await });
+    let result = task.await.unwrap_or(Err(providers::Error::Stopped));
+    Done { key, batch, result }
+}

@@ -1,0 +1,176 @@
+//! What can go wrong in a step, and the one question every failure answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use catalog::RunError;
+
+use crate::objects;
+
+/// What to do about a failure. Shells and web read this and nothing else of the error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Disposition {
+    /// Try again; later, if the other side named a time. Counts as an attempt.
+    Retry { after: Option<Duration> },
+    /// Nothing is wrong, it is not our turn: say why and come back. Never counts.
+    Wait { why: String, after: Duration },
+    /// The document or the request is at fault: record it and go on.
+    Reject,
+    /// We are at fault: set the work aside and tell an operator.
+    Halt,
+    /// The work was called off: end its run.
+    Stop { why: &'static str },
+    /// Somebody else holds this work now: drop it without a word.
+    Drop,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{why}")]
+    Paused { why: &'static str },
+    #[error("{why}")]
+    CalledOff { why: &'static str },
+    #[error(
+        "the knowledge base serves {serving}, but this server embeds with {ours}; \
+         start it with that model, or build a new generation of the knowledge base"
+    )]
+    OtherModel { serving: String, ours: String },
+    #[error("{what}: {why}")]
+    BadRequest { what: &'static str, why: String },
+    #[error("a stage stopped before it answered")]
+    StageStopped,
+    #[error("object `{key}` is not UTF-8 text")]
+    NotText { key: objects::Key },
+    #[error("Prep opened pass {opened} after it wrote artifacts for pass {written}")]
+    PassMoved { opened: u32, written: u32 },
+    #[error(transparent)]
+    Catalog(#[from] catalog::Error),
+    #[error(transparent)]
+    Index(#[from] index::Error),
+    #[error(transparent)]
+    Objects(#[from] objects::Error),
+    #[error(transparent)]
+    Embedding(#[from] Arc<providers::Error>),
+    #[error(transparent)]
+    Parse(#[from] sandbox::Error),
+    #[error(transparent)]
+    Source(#[from] sources::Error),
+}
+
+/// How soon to look again whether a paused job goes on.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long to wait for a provider that asked us to slow down and named no time.
+const THROTTLE: Duration = Duration::from_secs(5);
+
+impl Error {
+    // No wildcard arm: a new failure does not compile until someone decides.
+    pub fn disposition(&self) -> Disposition {
+        match self {
+            Self::Paused { why } => Disposition::Wait {
+                why: (*why).to_owned(),
+                after: PAUSE,
+            },
+            Self::CalledOff { why } => Disposition::Stop { why },
+            Self::OtherModel { .. } | Self::NotText { .. } => Disposition::Halt,
+            Self::BadRequest { .. } => Disposition::Reject,
+            Self::StageStopped | Self::PassMoved { .. } => Disposition::Retry { after: None },
+            Self::Catalog(error) => of_catalog(error),
+            Self::Index(error) => of_index(error),
+            Self::Objects(error) => of_objects(error),
+            Self::Embedding(error) => of_embedding(error),
+            Self::Parse(error) => of_parse(error),
+            Self::Source(_) => Disposition::Reject,
+        }
+    }
+
+    /// The failure with its causes, in one line.
+    pub fn explain(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            let next = error.to_string();
+            if !text.contains(&next) {
+                text = format!("{text}: {next}");
+            }
+            cause = error.source();
+        }
+        text
+    }
+
+    /// What is kept on a run this failure has ended.
+    pub fn on_run(&self) -> RunError {
+        let (code, hint) = match self.disposition() {
+            Disposition::Reject => (
+                "unreadable",
+                "check that the file opens elsewhere, mend it, and ingest it again",
+            ),
+            Disposition::Retry { .. } => (
+                "retries_exhausted",
+                "see the cause, then replay the dead letter",
+            ),
+            Disposition::Halt => (
+                "set_aside",
+                "the fault is on our side: see the cause, then replay the dead letter",
+            ),
+            Disposition::Wait { .. } | Disposition::Stop { .. } | Disposition::Drop => {
+                ("called_off", "ingest the file again")
+            }
+        };
+        RunError {
+            code: code.to_owned(),
+            message: self.explain(),
+            hint: Some(hint.to_owned()),
+        }
+    }
+}
+
+fn of_catalog(error: &catalog::Error) -> Disposition {
+    use catalog::Error as Catalog;
+    match error {
+        Catalog::Unavailable { .. } => Disposition::Retry { after: None },
+        Catalog::Fenced { .. } => Disposition::Drop,
+        Catalog::NotFound { .. } | Catalog::Conflict { .. } => Disposition::Reject,
+        Catalog::Corrupt { .. } | Catalog::Open { .. } | Catalog::Refused { .. } => {
+            Disposition::Halt
+        }
+    }
+}
+
+fn of_index(error: &index::Error) -> Disposition {
+    use index::Error as Index;
+    match error {
+        // A later claim wrote the unit, or the version was finished or removed meanwhile.
+        Index::Fenced { .. } | Index::Sealed(_) | Index::Forgotten(_) | Index::ForgottenSpace => {
+            Disposition::Drop
+        }
+        error if error.is_transient() => Disposition::Retry { after: None },
+        _ => Disposition::Halt,
+    }
+}
+
+fn of_objects(error: &objects::Error) -> Disposition {
+    match error {
+        objects::Error::Missing { .. } | objects::Error::Unreadable { .. } => Disposition::Halt,
+        objects::Error::Store { .. } => Disposition::Retry { after: None },
+    }
+}
+
+fn of_embedding(error: &providers::Error) -> Disposition {
+    use providers::Kind;
+    match error.kind() {
+        Kind::Throttled { retry_after } => Disposition::Wait {
+            why: "the embedding provider asked us to slow down".to_owned(),
+            after: retry_after.unwrap_or(THROTTLE),
+        },
+        Kind::Transient { retry_after } => Disposition::Retry { after: retry_after },
+        Kind::Input { .. } => Disposition::Reject,
+        Kind::Quota | Kind::Misconfigured => Disposition::Halt,
+    }
+}
+
+fn of_parse(error: &sandbox::Error) -> Disposition {
+    match error.fault() {
+        sandbox::Fault::Document | sandbox::Fault::Budget => Disposition::Reject,
+        sandbox::Fault::Ours => Disposition::Retry { after: None },
+    }
+}

@@ -1,0 +1,63 @@
+//! The last step: the root hash over what the index really holds, then the flip.
+
+use catalog::{Activation, Claim, RunStats, UnitRow};
+use index::{Flush, Space};
+use model::FollowUps;
+
+use crate::{Engine, Error};
+
+impl Engine {
+    pub(crate) async fn finalize(&self, claim: &Claim, pass: u32) -> Result<FollowUps, Error> {
+        let version = self
+            .parts
+            .catalog
+            .version(claim.tenant, claim.step.version())
+            .await?;
+        let space = Space {
+            tenant: claim.tenant,
+            kb: claim.kb,
+            generation: version.generation.id,
+        };
+        // Sealed before the flip: a worker that stalled in Extract and wakes up now
+        // changes nothing of what is about to be visible.
+        let sealed = self.parts.index.seal(space, version.id).await?;
+        let flush = sealed.durable().await?;
+        let snapshot = self.parts.index.snapshot(flush).await?;
+        let chunks = snapshot.chunks_of(space, version.id).await?;
+        let root_hash = pipeline::link::root_hash(chunks.iter().map(|stored| {
+            (
+                stored.id.unit.clone(),
+                stored.id.ordinal,
+                stored.chunk.text_hash(),
+            )
+        }));
+        let units = self.parts.catalog.units(claim.tenant, version.id).await?;
+        let activation = Activation {
+            version: version.id,
+            pass,
+            root_hash,
+            flush: flush.0,
+            stats: stats(&units),
+        };
+        let now = self.parts.clock.now();
+        self.parts.catalog.activate(claim, activation, now).await?;
+        Ok(vec![])
+    }
+
+    /// A view of the index that holds everything the catalog calls active.
+    pub(crate) async fn view(&self, at_least: u64) -> Result<index::Snapshot, Error> {
+        Ok(self.parts.index.snapshot(Flush(at_least)).await?)
+    }
+}
+
+/// What the run made, summed over its units.
+fn stats(units: &[UnitRow]) -> RunStats {
+    let sum = |of: fn(&UnitRow) -> u64| units.iter().map(of).sum();
+    RunStats {
+        chunks_created: sum(|unit| unit.chunks),
+        tokens_total: sum(|unit| unit.tokens),
+        chunks_processed: sum(|unit| unit.chunks - unit.reused),
+        chunks_skipped: sum(|unit| unit.reused),
+        chunks_error: 0,
+    }
+}

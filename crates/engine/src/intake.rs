@@ -1,0 +1,186 @@
+//! Bytes come in: hashed while they are stored, then admitted in one transaction.
+//!
+//! In: a stream and what is known of it. Out: where the document stands, or a
+//! skip with its reason. The original is durable before the catalog knows of it;
+//! a body that breaks off leaves nothing behind.
+
+use bytes::{Bytes, BytesMut};
+use catalog::{Admission, Admitted, Kb, RunType};
+use futures::{Stream, StreamExt, stream};
+use model::{ContentHash, JobId, SourceId, SourceOrder, SourceUri, TenantId, UserId};
+use sha2::{Digest, Sha256};
+
+use crate::objects::{Key, PutStreamError};
+use crate::{Engine, Error};
+
+/// A body up to here is held in memory and written once, under its final name.
+const HELD_IN_MEMORY: usize = 1 << 20;
+
+/// Bytes that have arrived, with their hash. Dropped unadmitted, the janitor takes them.
+#[derive(Debug)]
+pub struct Staged {
+    pub hash: ContentHash,
+    pub size: u64,
+    body: Body,
+}
+
+#[derive(Debug)]
+enum Body {
+    Held(Bytes),
+    Stored(Key),
+}
+
+/// What makes a document the same document next time.
+#[derive(Debug, Clone)]
+pub enum Identity {
+    /// Its bytes: `upload://sha256:…`.
+    Content,
+    /// Its path or address: changed bytes are a new version.
+    Uri(SourceUri),
+}
+
+/// All that is known of some bytes besides the bytes.
+#[derive(Debug, Clone)]
+pub struct Intake {
+    pub tenant: TenantId,
+    pub identity: Identity,
+    pub filename: String,
+    pub title: Option<String>,
+    pub claimed_type: Option<String>,
+    pub metadata: serde_json::Map<String, serde_json::Value>,
+    pub order: SourceOrder,
+    pub run_type: RunType,
+    pub job: Option<JobId>,
+    pub source: Option<SourceId>,
+    pub initiated_by: Option<UserId>,
+    pub trace: Option<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StageError<E> {
+    #[error("the file is larger than the limit of {limit} bytes")]
+    TooLarge { limit: u64 },
+    #[error("the bytes stopped coming")]
+    Body(#[source] E),
+    #[error(transparent)]
+    Engine(#[from] Error),
+}
+
+/// Why a body that is being stored is given up.
+enum Broken<E> {
+    TooLarge,
+    Body(E),
+}
+
+impl Engine {
+    /// Takes in a body of at most `limit` bytes with constant memory.
+    pub async fn stage<E>(
+        &self,
+        body: impl Stream<Item = Result<Bytes, E>> + Unpin,
+        limit: u64,
+    ) -> Result<Staged, StageError<E>> {
+        let mut body = body;
+        let mut hasher = Sha256::new();
+        let mut held = BytesMut::new();
+        while let Some(piece) = body.next().await {
+            let piece = piece.map_err(StageError::Body)?;
+            hasher.update(&piece);
+            held.extend_from_slice(&piece);
+            if held.len() as u64 > limit {
+                return Err(StageError::TooLarge { limit });
+            }
+            if held.len() > HELD_IN_MEMORY {
+                return self.stage_large(held.freeze(), body, hasher, limit).await;
+            }
+        }
+        Ok(Staged {
+            hash: ContentHash::from_bytes(hasher.finalize().into()),
+            size: held.len() as u64,
+            body: Body::Held(held.freeze()),
+        })
+    }
+
+    async fn stage_large<E>(
+        &self,
+        begun: Bytes,
+        rest: impl Stream<Item = Result<Bytes, E>> + Unpin,
+        mut hasher: Sha256,
+        limit: u64,
+    ) -> Result<Staged, StageError<E>> {
+        let key = Key::staging(uuid::Uuid::now_v7());
+        let mut size = begun.len() as u64;
+        let counted = rest.map(|piece| {
+            let piece = piece.map_err(Broken::Body)?;
+            hasher.update(&piece);
+            size += piece.len() as u64;
+            if size > limit {
+                Err(Broken::TooLarge)
+            } else {
+                Ok(piece)
+            }
+        });
+        let whole = stream::iter([Ok(begun)]).chain(counted);
+        self.parts
+            .objects
+            .put_stream(&key, Box::pin(whole))
+            .await
+            .map_err(|error| match error {
+                PutStreamError::Store(error) => StageError::Engine(error.into()),
+                PutStreamError::Body(Broken::TooLarge) => StageError::TooLarge { limit },
+                PutStreamError::Body(Broken::Body(error)) => StageError::Body(error),
+            })?;
+        Ok(Staged {
+            hash: ContentHash::from_bytes(hasher.finalize().into()),
+            size,
+            body: Body::Stored(key),
+        })
+    }
+
+    /// Keeps the original, then tells the catalog: durable, then done.
+    pub async fn admit(&self, kb: &Kb, intake: Intake, staged: Staged) -> Result<Admitted, Error> {
+        let admission = self.keep(kb, intake, staged).await?;
+        let now = self.parts.clock.now();
+        let admitted = self.parts.catalog.admit(admission, now).await?;
+        self.work_added();
+        Ok(admitted)
+    }
+
+    /// Makes the original durable under its hash and says what the catalog should be told.
+    pub(crate) async fn keep(
+        &self,
+        kb: &Kb,
+        intake: Intake,
+        staged: Staged,
+    ) -> Result<Admission, Error> {
+        let original = Key::original(intake.tenant, &staged.hash);
+        match staged.body {
+            // The same bytes are stored already when a folder is ingested again.
+            Body::Held(_) if self.parts.objects.exists(&original).await? => {}
+            Body::Held(bytes) => self.parts.objects.put(&original, bytes).await?,
+            Body::Stored(key) => self.parts.objects.rename(&key, &original).await?,
+        }
+        let source_uri = match intake.identity {
+            Identity::Content => SourceUri::of_upload(&staged.hash),
+            Identity::Uri(uri) => uri,
+        };
+        Ok(Admission {
+            tenant: intake.tenant,
+            kb: kb.id,
+            generation: kb.serving.id,
+            source_uri,
+            content_hash: staged.hash,
+            size: staged.size,
+            media_type: intake.claimed_type,
+            filename: intake.filename,
+            title: intake.title,
+            metadata: intake.metadata,
+            order: intake.order,
+            job: intake.job,
+            source: intake.source,
+            initiated_by: intake.initiated_by,
+            run_type: intake.run_type,
+            config: self.run_config(kb),
+            trace: intake.trace,
+        })
+    }
+}

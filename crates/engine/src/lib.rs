@@ -1,0 +1,126 @@
+//! Runs a step of a document's way: calls the stages, awaits the seams, returns
+//! what follows as data.
+//!
+//! Every method may be killed at any instruction and run again. The order inside
+//! each is the contract: durable, then done, then sent, then acknowledged. The
+//! engine knows no shell; a shell turns its kind of delivery into one call here.
+
+pub mod clock;
+mod digest;
+mod embedding;
+mod error;
+pub mod intake;
+pub mod objects;
+pub mod reading;
+pub mod retry;
+pub mod search;
+
+mod prep;
+
+mod extract;
+
+mod finalize;
+
+use std::sync::Arc;
+
+use catalog::{Catalog, Claim, Kb};
+use index::Index;
+use model::{FollowUps, Gate, Step, gate};
+use providers::Embedder;
+use sandbox::Sandbox;
+use tokio::sync::watch;
+
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use digest::{Digest, Disagreement};
+pub use error::{Disposition, Error};
+pub use objects::Objects;
+
+use embedding::Embeddings;
+
+/// What can be tuned: plain values from configuration.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub embedding: embedding::Settings,
+    pub retry: retry::Policy,
+}
+
+/// What does the work: handed in by the binary, or by a test.
+pub struct Parts {
+    pub catalog: Arc<dyn Catalog>,
+    pub index: Index,
+    pub objects: Objects,
+    pub embedder: Arc<dyn Embedder>,
+    pub sandbox: Arc<Sandbox>,
+    pub clock: Arc<dyn Clock>,
+}
+
+pub struct Engine {
+    settings: Settings,
+    parts: Parts,
+    embeddings: Embeddings,
+    news: watch::Sender<u64>,
+}
+
+impl Engine {
+    pub fn new(settings: Settings, parts: Parts) -> Self {
+        let embeddings = Embeddings::start(settings.embedding, parts.embedder.clone());
+        Self {
+            settings,
+            parts,
+            embeddings,
+            news: watch::Sender::new(0),
+        }
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    /// Performs one claimed step. Running it twice changes nothing.
+    pub async fn perform(&self, claim: &Claim) -> Result<FollowUps, Error> {
+        self.ask_gate(claim).await?;
+        let follow_ups = match &claim.step {
+            Step::Prep { .. } => self.prep(claim).await?,
+            Step::Extract { pass, unit, .. } => self.extract(claim, *pass, unit).await?,
+            Step::Finalize { pass, .. } => self.finalize(claim, *pass).await?,
+        };
+        if !follow_ups.is_empty() {
+            self.work_added();
+        }
+        Ok(follow_ups)
+    }
+
+    /// Asked before each unit and each embedding batch, never inside one.
+    pub(crate) async fn ask_gate(&self, claim: &Claim) -> Result<(), Error> {
+        if claim.job.is_none() {
+            return Ok(());
+        }
+        match gate(self.parts.catalog.job_gate(claim).await?) {
+            Gate::Go => Ok(()),
+            Gate::Wait(why) => Err(Error::Paused { why }),
+            Gate::Stop(why) => Err(Error::CalledOff { why }),
+        }
+    }
+
+    /// Tells whoever waits for work in this process that there is some.
+    pub(crate) fn work_added(&self) {
+        self.news.send_modify(|count| *count += 1);
+    }
+
+    /// Changes whenever this process has added work; a shell elsewhere polls as well.
+    pub fn news(&self) -> watch::Receiver<u64> {
+        self.news.subscribe()
+    }
+
+    /// What a run was made with, kept on its row.
+    pub(crate) fn run_config(&self, kb: &Kb) -> serde_json::Value {
+        serde_json::json!({
+            "model": kb.serving.spec.model,
+            "policy": kb.serving.spec.policy,
+        })
+    }
+}

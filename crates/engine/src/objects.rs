@@ -1,0 +1,229 @@
+//! Where bytes live: originals by their hash, what Prep made of them by version.
+//!
+//! ```text
+//! staging/<upload>                              bytes on their way in
+//! originals/<tenant>/<hash>                     kept while a version refers to them
+//! versions/<tenant>/<version>/<pass>/text       normalised text
+//! versions/<tenant>/<version>/<pass>/parsed     atoms and structure, as JSON
+//! versions/<tenant>/<version>/<pass>/units/<u>  one artifact per unit, as JSON
+//! cache/<tenant>/<version>/pages/<n>@<dpi>.png  page images, made again when gone
+//! ```
+//!
+//! Every write is durable before it returns; on a local folder the store syncs
+//! the file and its parent.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::{Stream, StreamExt, TryStreamExt};
+use model::{ContentHash, TenantId, UnitName, VersionId};
+use object_store::path::Path;
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutPayload};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("object `{key}` is not there")]
+    Missing { key: Key },
+    #[error("cannot {operation} object `{key}`")]
+    Store {
+        operation: &'static str,
+        key: Key,
+        #[source]
+        source: object_store::Error,
+    },
+    #[error("object `{key}` does not hold what it should")]
+    Unreadable {
+        key: Key,
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+/// The name of an object; only this module makes one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Key(Path);
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Key {
+    pub fn staging(upload: uuid::Uuid) -> Self {
+        Self(Path::from(format!("staging/{upload}")))
+    }
+
+    pub fn original(tenant: TenantId, hash: &ContentHash) -> Self {
+        Self(Path::from(format!("originals/{tenant}/{hash}")))
+    }
+
+    pub fn version(tenant: TenantId, version: VersionId) -> Self {
+        Self(Path::from(format!("versions/{tenant}/{version}")))
+    }
+
+    pub fn text(tenant: TenantId, version: VersionId, pass: u32) -> Self {
+        Self(Path::from(format!(
+            "versions/{tenant}/{version}/{pass}/text"
+        )))
+    }
+
+    pub fn parsed(tenant: TenantId, version: VersionId, pass: u32) -> Self {
+        Self(Path::from(format!(
+            "versions/{tenant}/{version}/{pass}/parsed"
+        )))
+    }
+
+    pub fn unit(tenant: TenantId, version: VersionId, pass: u32, unit: &UnitName) -> Self {
+        Self(Path::from(format!(
+            "versions/{tenant}/{version}/{pass}/units/{unit}"
+        )))
+    }
+
+    pub fn cached_pages(tenant: TenantId, version: VersionId) -> Self {
+        Self(Path::from(format!("cache/{tenant}/{version}")))
+    }
+
+    pub fn page_image(tenant: TenantId, version: VersionId, page: u32, dpi: u32) -> Self {
+        Self(Path::from(format!(
+            "cache/{tenant}/{version}/pages/{page}@{dpi}.png"
+        )))
+    }
+}
+
+/// The object store, spoken to in our own keys.
+#[derive(Debug, Clone)]
+pub struct Objects(Arc<dyn ObjectStore>);
+
+impl Objects {
+    pub fn new(store: Arc<dyn ObjectStore>) -> Self {
+        Self(store)
+    }
+
+    pub async fn put(&self, key: &Key, bytes: Bytes) -> Result<(), Error> {
+        durable::effect("objects.put", self.0.put(&key.0, PutPayload::from(bytes)))
+            .await
+            .map_err(failed("write", key))?;
+        Ok(())
+    }
+
+    pub async fn put_json(&self, key: &Key, value: &impl Serialize) -> Result<(), Error> {
+        let bytes = serde_json::to_vec(value).map_err(|source| Error::Unreadable {
+            key: key.clone(),
+            source,
+        })?;
+        self.put(key, bytes.into()).await
+    }
+
+    /// Writes a stream with constant memory; nothing is left behind when it breaks off.
+    pub async fn put_stream<E>(
+        &self,
+        key: &Key,
+        mut body: impl Stream<Item = Result<Bytes, E>> + Unpin,
+    ) -> Result<(), PutStreamError<E>> {
+        const PART: usize = 5 << 20;
+        const PARTS_IN_FLIGHT: usize = 2;
+        let upload = self
+            .0
+            .put_multipart(&key.0)
+            .await
+            .map_err(failed("begin", key))?;
+        let mut writer = object_store::WriteMultipart::new_with_chunk_size(upload, PART);
+        while let Some(piece) = body.next().await {
+            match piece {
+                Ok(bytes) => {
+                    writer
+                        .wait_for_capacity(PARTS_IN_FLIGHT)
+                        .await
+                        .map_err(failed("write", key))?;
+                    writer.put(bytes);
+                }
+                Err(broken) => {
+                    writer.abort().await.map_err(failed("abort", key))?;
+                    return Err(PutStreamError::Body(broken));
+                }
+            }
+        }
+        durable::effect("objects.put_stream", writer.finish())
+            .await
+            .map_err(failed("finish", key))?;
+        Ok(())
+    }
+
+    pub async fn get(&self, key: &Key) -> Result<Bytes, Error> {
+        let found = self.0.get(&key.0).await.map_err(failed("read", key))?;
+        found.bytes().await.map_err(failed("read", key))
+    }
+
+    pub async fn get_json<T: DeserializeOwned>(&self, key: &Key) -> Result<T, Error> {
+        let bytes = self.get(key).await?;
+        serde_json::from_slice(&bytes).map_err(|source| Error::Unreadable {
+            key: key.clone(),
+            source,
+        })
+    }
+
+    pub async fn exists(&self, key: &Key) -> Result<bool, Error> {
+        match self.0.head(&key.0).await {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::NotFound { .. }) => Ok(false),
+            Err(source) => Err(failed("look up", key)(source)),
+        }
+    }
+
+    pub async fn rename(&self, from: &Key, to: &Key) -> Result<(), Error> {
+        durable::effect("objects.rename", self.0.rename(&from.0, &to.0))
+            .await
+            .map_err(failed("rename", from))
+    }
+
+    /// Gone afterwards, whether or not it was there.
+    pub async fn delete(&self, key: &Key) -> Result<(), Error> {
+        match durable::effect("objects.delete", self.0.delete(&key.0)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(source) => Err(failed("delete", key)(source)),
+        }
+    }
+
+    /// Deletes everything below a key and says how many objects that were.
+    pub async fn delete_below(&self, prefix: &Key) -> Result<u64, Error> {
+        let found = self.list_below(prefix).await?;
+        for (key, _) in &found {
+            self.delete(key).await?;
+        }
+        Ok(found.len() as u64)
+    }
+
+    pub async fn list_below(&self, prefix: &Key) -> Result<Vec<(Key, ObjectMeta)>, Error> {
+        self.0
+            .list(Some(&prefix.0))
+            .map_ok(|meta| (Key(meta.location.clone()), meta))
+            .try_collect()
+            .await
+            .map_err(failed("list", prefix))
+    }
+}
+
+/// Either side of a streamed write may break.
+#[derive(Debug, thiserror::Error)]
+pub enum PutStreamError<E> {
+    #[error(transparent)]
+    Store(#[from] Error),
+    #[error("the bytes stopped coming")]
+    Body(E),
+}
+
+fn failed(operation: &'static str, key: &Key) -> impl FnOnce(object_store::Error) -> Error {
+    let key = key.clone();
+    move |source| match source {
+        object_store::Error::NotFound { .. } => Error::Missing { key },
+        source => Error::Store {
+            operation,
+            key,
+            source,
+        },
+    }
+}

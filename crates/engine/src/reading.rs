@@ -1,0 +1,71 @@
+//! What Prep made of a version, read back: text, structure, page images.
+
+use bytes::Bytes;
+use model::{Atom, Gap, PageSize, Section, TenantId, VersionId, Warning};
+use serde::{Deserialize, Serialize};
+
+use crate::objects::{self, Key};
+use crate::{Engine, Error};
+
+/// A parsed document without its text, which is an object of its own.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Structure {
+    pub media_type: String,
+    pub atoms: Vec<Atom>,
+    pub pages: Vec<PageSize>,
+    pub title: Option<String>,
+    pub language: Option<String>,
+    pub properties: std::collections::BTreeMap<String, String>,
+    pub gaps: Vec<Gap>,
+    pub warnings: Vec<Warning>,
+    pub sections: Section,
+}
+
+/// How sharply a page is drawn. One value, so that an image is made once.
+pub const PAGE_DPI: u32 = 110;
+
+impl Engine {
+    /// The normalised text that every range of the version points into.
+    pub async fn text(&self, tenant: TenantId, version: VersionId) -> Result<String, Error> {
+        let version = self.parts.catalog.version(tenant, version).await?;
+        let key = Key::text(tenant, version.id, version.pass);
+        let bytes = self.parts.objects.get(&key).await?;
+        String::from_utf8(bytes.into()).map_err(|_| Error::NotText { key })
+    }
+
+    pub async fn structure(
+        &self,
+        tenant: TenantId,
+        version: VersionId,
+    ) -> Result<Structure, Error> {
+        let version = self.parts.catalog.version(tenant, version).await?;
+        let key = Key::parsed(tenant, version.id, version.pass);
+        Ok(self.parts.objects.get_json(&key).await?)
+    }
+
+    pub async fn original(&self, tenant: TenantId, version: VersionId) -> Result<Bytes, Error> {
+        let version = self.parts.catalog.version(tenant, version).await?;
+        let key = Key::original(tenant, &version.content_hash);
+        Ok(self.parts.objects.get(&key).await?)
+    }
+
+    /// A page as PNG: from the cache, or drawn now and kept there.
+    pub async fn page_image(
+        &self,
+        tenant: TenantId,
+        version: VersionId,
+        page: u32,
+    ) -> Result<Bytes, Error> {
+        let cached = Key::page_image(tenant, version, page, PAGE_DPI);
+        match self.parts.objects.get(&cached).await {
+            Ok(image) => return Ok(image),
+            Err(objects::Error::Missing { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let original = self.original(tenant, version).await?;
+        let scale = PAGE_DPI as f32 / 72.0;
+        let image = self.parts.sandbox.render(original, page, scale).await?;
+        self.parts.objects.put(&cached, image.clone()).await?;
+        Ok(image)
+    }
+}

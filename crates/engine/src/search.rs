@@ -1,0 +1,267 @@
+//! A question becomes passages with their place.
+//!
+//! The active set is taken first, then a snapshot at least that new: a version
+//! that is active is always found, and nothing that is not active ever is.
+
+use std::collections::HashMap;
+
+use catalog::{Kb, LiveFilter, VersionRow};
+use chrono::{DateTime, Utc};
+use index::{Snapshot, Space, StoredChunk};
+use model::{ChunkId, ContentHash, DocumentId, PageBox, SourceUri, Span, VersionId};
+use pipeline::query::{Fused, Leg, Weights, fuse};
+use roaring::RoaringBitmap;
+
+use crate::{Engine, Error};
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    #[default]
+    Hybrid,
+    Vector,
+    Text,
+}
+
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub query: String,
+    pub mode: Mode,
+    pub top: usize,
+    pub weights: Weights,
+    pub filter: Filter,
+    /// How many chunks before and after each hit to show with it.
+    pub neighbours: u32,
+    pub as_of: Option<DateTime<Utc>>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    pub documents: Vec<DocumentId>,
+    pub metadata: Vec<(String, String)>,
+    pub language: Option<String>,
+    /// Kept are chunks under a heading that contains this, ignoring case.
+    pub heading: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Hit {
+    pub rank: usize,
+    pub score: f64,
+    pub vector: Option<Leg>,
+    pub text_leg: Option<Leg>,
+    pub document: DocumentId,
+    pub version: VersionId,
+    pub source_uri: SourceUri,
+    pub title: Option<String>,
+    pub chunk: ChunkId,
+    pub chunk_hash: ContentHash,
+    pub heading_path: Vec<String>,
+    pub text: String,
+    pub pages: Vec<u32>,
+    pub boxes: Vec<PageBox>,
+    pub span: Span,
+    /// Byte ranges of `text` that match the query.
+    pub highlights: Vec<std::ops::Range<usize>>,
+    pub before: Vec<String>,
+    pub after: Vec<String>,
+}
+
+/// Each leg brings this many times what is asked for, so that fusion and the heading
+/// filter have something to choose from.
+const LEG_FACTOR: usize = 4;
+const LEG_LEAST: usize = 50;
+
+impl Engine {
+    pub async fn search(&self, kb: &Kb, request: &Request) -> Result<Vec<Hit>, Error> {
+        if request.query.trim().is_empty() {
+            return Err(Error::BadRequest {
+                what: "the query is empty",
+                why: "write what you are looking for".to_owned(),
+            });
+        }
+        let live = self
+            .parts
+            .catalog
+            .live(
+                kb.tenant,
+                kb.id,
+                LiveFilter {
+                    as_of: request.as_of,
+                    generation: None,
+                    documents: request.filter.documents.clone(),
+                    metadata: request.filter.metadata.clone(),
+                    language: request.filter.language.clone(),
+                },
+            )
+            .await?;
+        let snapshot = self.view(live.at_least).await?;
+        let space = Space {
+            tenant: kb.tenant,
+            kb: kb.id,
+            generation: kb.serving.id,
+        };
+        let fused = self
+            .legs(kb, request, &snapshot, space, &live.numbers)
+            .await?;
+        let found = pick(&snapshot, space, fused, request).await?;
+        self.dress(kb, request, &snapshot, space, found).await
+    }
+
+    async fn legs(
+        &self,
+        kb: &Kb,
+        request: &Request,
+        snapshot: &Snapshot,
+        space: Space,
+        live: &RoaringBitmap,
+    ) -> Result<Vec<Fused>, Error> {
+        let depth = (request.top * LEG_FACTOR).max(LEG_LEAST);
+        let vector = if request.mode == Mode::Text {
+            Vec::new()
+        } else {
+            self.check_model(&kb.serving)?;
+            let query = self
+                .parts
+                .embedder
+                .embed_query(&request.query)
+                .await
+                .map_err(std::sync::Arc::new)?;
+            snapshot.search_vector(space, &query, live, depth).await?
+        };
+        let text = if request.mode == Mode::Vector {
+            Vec::new()
+        } else {
+            snapshot
+                .search_text(space, &request.query, live, depth)
+                .await?
+        };
+        let leg = |scored: Vec<index::Scored>| -> Vec<(ChunkId, f32)> {
+            scored.into_iter().map(|s| (s.id, s.score)).collect()
+        };
+        Ok(fuse(&leg(vector), &leg(text), request.weights))
+    }
+
+    async fn dress(
+        &self,
+        kb: &Kb,
+        request: &Request,
+        snapshot: &Snapshot,
+        space: Space,
+        found: Vec<(Fused, StoredChunk)>,
+    ) -> Result<Vec<Hit>, Error> {
+        let numbers: Vec<u32> = found.iter().map(|(_, stored)| stored.number).collect();
+        let rows = self
+            .parts
+            .catalog
+            .versions_by_number(kb.tenant, kb.id, &numbers)
+            .await?;
+        let rows: HashMap<u32, VersionRow> =
+            rows.into_iter().map(|row| (row.number, row)).collect();
+        let mut hits = Vec::with_capacity(found.len());
+        for (fused, stored) in found {
+            // Purged between the active set and now: it no longer answers.
+            let Some(row) = rows.get(&stored.number) else {
+                continue;
+            };
+            let (before, after) = neighbours(snapshot, space, &stored, request.neighbours).await?;
+            let chunk = stored.chunk;
+            hits.push(Hit {
+                rank: hits.len() + 1,
+                score: fused.score,
+                vector: fused.vector,
+                text_leg: fused.text,
+                document: row.document,
+                version: row.version,
+                source_uri: row.source_uri.clone(),
+                title: row.title.clone(),
+                chunk: stored.id,
+                chunk_hash: chunk.text_hash(),
+                highlights: pipeline::query::highlights(&request.query, &chunk.text),
+                heading_path: chunk.heading_path,
+                text: chunk.text,
+                pages: chunk.pages,
+                boxes: chunk.boxes,
+                span: chunk.span,
+                before,
+                after,
+            });
+        }
+        Ok(hits)
+    }
+
+    /// A knowledge base answers only in the model it was built with.
+    pub(crate) fn check_model(&self, generation: &catalog::Generation) -> Result<(), Error> {
+        let ours = &self.parts.embedder.info().name;
+        let serving = &generation.spec.model;
+        if ours == serving {
+            Ok(())
+        } else {
+            Err(Error::OtherModel {
+                serving: serving.to_string(),
+                ours: ours.to_string(),
+            })
+        }
+    }
+}
+
+/// The first `top` fused chunks that pass the heading filter.
+async fn pick(
+    snapshot: &Snapshot,
+    space: Space,
+    fused: Vec<Fused>,
+    request: &Request,
+) -> Result<Vec<(Fused, StoredChunk)>, Error> {
+    let mut found = Vec::with_capacity(request.top);
+    for candidate in fused {
+        if found.len() == request.top {
+            break;
+        }
+        let Some(stored) = snapshot.chunk(space, &candidate.id).await? else {
+            continue;
+        };
+        if request.filter.admits(&stored.chunk.heading_path) {
+            found.push((candidate, stored));
+        }
+    }
+    Ok(found)
+}
+
+impl Filter {
+    fn admits(&self, heading_path: &[String]) -> bool {
+        self.heading.as_ref().is_none_or(|wanted| {
+            let wanted = wanted.to_lowercase();
+            heading_path
+                .iter()
+                .any(|heading| heading.to_lowercase().contains(&wanted))
+        })
+    }
+}
+
+async fn neighbours(
+    snapshot: &Snapshot,
+    space: Space,
+    stored: &StoredChunk,
+    reach: u32,
+) -> Result<(Vec<String>, Vec<String>), Error> {
+    let at = stored.id.ordinal;
+    let mut texts = (Vec::new(), Vec::new());
+    for ordinal in at.saturating_sub(reach)..=at.saturating_add(reach) {
+        let id = ChunkId {
+            ordinal,
+            ..stored.id.clone()
+        };
+        if ordinal == at {
+            continue;
+        }
+        if let Some(near) = snapshot.chunk(space, &id).await? {
+            let side = if ordinal < at {
+                &mut texts.0
+            } else {
+                &mut texts.1
+            };
+            side.push(near.chunk.text);
+        }
+    }
+    Ok(texts)
+}
