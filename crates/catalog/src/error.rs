@@ -73,6 +73,11 @@ impl Error {
 impl From<sqlx::Error> for Error {
     fn from(source: sqlx::Error) -> Self {
         let operation = "answer";
+        if let sqlx::Error::Database(error) = &source
+            && error.is_unique_violation()
+        {
+            return Self::conflict("it exists already", error.message());
+        }
         if passes(&source) {
             let source = Box::new(source);
             Self::Unavailable { operation, source }

@@ -15,5 +15,5 @@ mod sql;
 
 pub use error::Error;
 pub use records::*;
-pub use seam::{Accounts, Catalog, Library, Operations, Queue, Runs};
+pub use seam::{Accounts, Catalog, Jobs, Library, Operations, Queue, Runs};
 pub use sql::{Settings, open};

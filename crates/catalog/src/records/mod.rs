@@ -1,6 +1,7 @@
 //! Plain data that crosses the seam.
 
 mod account;
+mod job;
 mod library;
 mod listing;
 mod operation;
@@ -8,6 +9,7 @@ mod queue;
 mod run;
 
 pub use account::*;
+pub use job::*;
 pub use library::*;
 pub use listing::*;
 pub use operation::*;

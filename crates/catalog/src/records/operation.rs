@@ -1,10 +1,13 @@
 //! What keeps the house in order: ledger, events, dead letters.
 
 use chrono::{DateTime, Utc};
-use model::{ContentHash, DocumentId, GenerationId, JobId, RunId, UserId, VersionId};
+use model::{
+    ContentHash, DocumentId, GenerationId, JobId, KbId, RunId, TenantId, UploadId, UserId,
+    VersionId,
+};
 use serde::Serialize;
 
-use super::words;
+use super::{RunError, words};
 
 words! {
     LedgerKind {
@@ -67,4 +70,114 @@ pub struct Event {
     pub document: Option<DocumentId>,
     pub job: Option<JobId>,
     pub data: serde_json::Value,
+}
+
+/// A step that failed for good, kept to be looked at and replayed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeadLetter {
+    pub id: uuid::Uuid,
+    pub step: model::Step,
+    pub document: DocumentId,
+    pub version: VersionId,
+    pub run: RunId,
+    pub source_uri: String,
+    pub attempts: u32,
+    pub error: RunError,
+    pub created_at: DateTime<Utc>,
+}
+
+/// How a tenant's house stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Status {
+    pub documents: u64,
+    /// Of them, those that answer in the serving generation.
+    pub documents_active: u64,
+    /// Chunks that answer.
+    pub chunks_active: u64,
+    pub runs_queued: u64,
+    pub runs_running: u64,
+    /// Of the live runs, those that wait for something.
+    pub runs_waiting: u64,
+    pub runs_succeeded: u64,
+    pub runs_failed: u64,
+    pub runs_canceled: u64,
+    pub jobs_live: u64,
+    pub dead_letters: u64,
+    pub queue: QueueDepth,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct QueueDepth {
+    /// Due and not taken.
+    pub ready: u64,
+    /// Held under a running lease.
+    pub leased: u64,
+    /// Due later.
+    pub waiting: u64,
+    pub oldest_due: Option<DateTime<Utc>>,
+}
+
+/// The answer to a repeated request.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Begun {
+    /// Nobody has asked this before: do it, then finish the key.
+    Fresh,
+    /// Done before: this was the answer.
+    Finished(serde_json::Value),
+    /// Being done right now.
+    UnderWay,
+    /// The key was used for another request.
+    OtherRequest,
+}
+
+words! {
+    UploadState {
+        Pending = "pending",
+        Admitted = "admitted",
+        Failed = "failed",
+        Expired = "expired",
+    }
+}
+
+/// A presigned upload, until its bytes have arrived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upload {
+    pub id: UploadId,
+    pub tenant: TenantId,
+    pub kb: KbId,
+    pub object_key: String,
+    pub filename: String,
+    pub size: u64,
+    pub media_type: Option<String>,
+    pub state: UploadState,
+    pub document: Option<DocumentId>,
+    pub run: Option<RunId>,
+    pub initiated_by: Option<UserId>,
+    pub error: Option<String>,
+    pub created_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
+}
+
+#[derive(Debug, Clone)]
+pub struct NewUpload {
+    pub kb: KbId,
+    pub object_key: String,
+    pub filename: String,
+    pub size: u64,
+    pub media_type: Option<String>,
+    pub initiated_by: Option<UserId>,
+    pub expires_at: DateTime<Utc>,
+}
+
+/// What became of an upload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UploadEnd {
+    Admitted {
+        document: DocumentId,
+        run: Option<RunId>,
+    },
+    Failed {
+        error: String,
+    },
+    Expired,
 }

@@ -87,6 +87,13 @@ pub trait Library {
     /// In reading order, of the newest pass.
     async fn units(&self, tenant: TenantId, version: VersionId) -> Result<Vec<UnitRow>, Error>;
 
+    /// The sizes of the version's pages, in order; empty where there are none.
+    async fn pages(
+        &self,
+        tenant: TenantId,
+        version: VersionId,
+    ) -> Result<Vec<model::PageSize>, Error>;
+
     /// Which versions answer, now or at a time.
     async fn live(&self, tenant: TenantId, kb: KbId, filter: LiveFilter) -> Result<Live, Error>;
 

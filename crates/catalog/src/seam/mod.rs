@@ -4,18 +4,20 @@
 //! belongs to a tenant; another tenant's id is answered exactly as an unknown one.
 
 mod accounts;
+mod jobs;
 mod library;
 mod operations;
 mod queue;
 mod runs;
 
 pub use accounts::Accounts;
+pub use jobs::Jobs;
 pub use library::Library;
 pub use operations::Operations;
 pub use queue::Queue;
 pub use runs::Runs;
 
 /// The whole catalog, as `Arc<dyn Catalog>` hands it round.
-pub trait Catalog: Accounts + Library + Queue + Runs + Operations + Send + Sync {}
+pub trait Catalog: Accounts + Library + Queue + Runs + Jobs + Operations + Send + Sync {}
 
-impl<T: Accounts + Library + Queue + Runs + Operations + Send + Sync> Catalog for T {}
+impl<T: Accounts + Library + Queue + Runs + Jobs + Operations + Send + Sync> Catalog for T {}

@@ -1,7 +1,15 @@
-use async_trait::async_trait;
-use model::TenantId;
+use std::time::Duration;
 
-use crate::{Error, Event};
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use model::{ContentHash, DocumentId, RunId, TenantId, UploadId, UserId};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::{
+    Begun, Deactivated, DeadLetter, Error, Event, Listed, NewUpload, Page, QueueDepth, Removal,
+    Removing, Status, Upload, UploadEnd,
+};
 
 /// What keeps the house in order.
 #[async_trait]
@@ -13,4 +21,106 @@ pub trait Operations {
         after: i64,
         limit: u32,
     ) -> Result<Vec<Event>, Error>;
+
+    /// The document answers no more; its history stays. Versions admitted before, or
+    /// standing before the removal in the source's order, will not answer either.
+    async fn deactivate(
+        &self,
+        tenant: TenantId,
+        document: DocumentId,
+        removal: Removal,
+        now: DateTime<Utc>,
+    ) -> Result<Deactivated, Error>;
+
+    /// Ends everything of a document for good. When the index has forgotten its versions,
+    /// `forget_versions` deletes the rest.
+    async fn begin_purge(
+        &self,
+        tenant: TenantId,
+        document: DocumentId,
+        by: Option<UserId>,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<Removing>, Error>;
+
+    async fn dead_letters(&self, tenant: TenantId, page: Page)
+    -> Result<Listed<DeadLetter>, Error>;
+
+    async fn dead_letter(&self, tenant: TenantId, letter: Uuid) -> Result<DeadLetter, Error>;
+
+    /// The failed run is queued again, from the beginning; the letter is gone.
+    async fn replay_dead_letter(
+        &self,
+        tenant: TenantId,
+        letter: Uuid,
+        now: DateTime<Utc>,
+    ) -> Result<RunId, Error>;
+
+    async fn drop_dead_letter(&self, tenant: TenantId, letter: Uuid) -> Result<(), Error>;
+
+    /// A failed or canceled run is queued again, from the beginning. A live one is left
+    /// as it is; a succeeded one is a conflict.
+    async fn retry_run(
+        &self,
+        tenant: TenantId,
+        run: RunId,
+        now: DateTime<Utc>,
+    ) -> Result<RunId, Error>;
+
+    /// Live runs without any work in the queue, untouched for this long, get theirs back.
+    async fn recreate_missing_work(
+        &self,
+        untouched: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<RunId>, Error>;
+
+    async fn queue_depth(&self, now: DateTime<Utc>) -> Result<QueueDepth, Error>;
+
+    async fn status(&self, tenant: TenantId, now: DateTime<Utc>) -> Result<Status, Error>;
+
+    /// Asks whether a request was made before under this key.
+    async fn begin_request(
+        &self,
+        tenant: TenantId,
+        key: &str,
+        request: ContentHash,
+        keep: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<Begun, Error>;
+
+    async fn finish_request(
+        &self,
+        tenant: TenantId,
+        key: &str,
+        response: Value,
+    ) -> Result<(), Error>;
+
+    /// The request came to nothing: the key may be used again.
+    async fn abandon_request(&self, tenant: TenantId, key: &str) -> Result<(), Error>;
+
+    async fn create_upload(
+        &self,
+        tenant: TenantId,
+        upload: NewUpload,
+        now: DateTime<Utc>,
+    ) -> Result<Upload, Error>;
+
+    async fn upload(&self, tenant: TenantId, upload: UploadId) -> Result<Upload, Error>;
+
+    /// The object's key says whose it is.
+    async fn upload_by_key(&self, object_key: &str) -> Result<Option<Upload>, Error>;
+
+    /// Ends a pending upload; one that has ended stays as it is.
+    async fn finish_upload(
+        &self,
+        tenant: TenantId,
+        upload: UploadId,
+        end: UploadEnd,
+        now: DateTime<Utc>,
+    ) -> Result<Upload, Error>;
+
+    /// Pending uploads whose time is over, of all tenants.
+    async fn overdue_uploads(&self, now: DateTime<Utc>, limit: u32) -> Result<Vec<Upload>, Error>;
+
+    /// Deletes events older than `before` and request keys that have expired.
+    async fn prune(&self, before: DateTime<Utc>, now: DateTime<Utc>) -> Result<(), Error>;
 }

@@ -22,10 +22,13 @@ pub async fn activate<DB: Dialect>(
     activation: &Activation,
     now: DateTime<Utc>,
 ) -> Result<Activated, Error> {
+    let Some(removal) = removal::<DB>(c, claim.tenant, claim.document).await? else {
+        // Purged, or removed with the job that brought it.
+        return Err(Error::Fenced { work: claim.work });
+    };
     if !holds::<DB>(c, claim).await? {
         return answered_before::<DB>(c, claim, activation).await;
     }
-    let removal = lock_document::<DB>(c, claim.tenant, claim.document).await?;
     let version = versions::one::<DB>(c, claim.tenant, activation.version).await?;
     if version.pass != activation.pass || version.units_open > 0 {
         return Err(Error::Fenced { work: claim.work });
@@ -95,7 +98,19 @@ pub async fn lock_document<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
     document: DocumentId,
-) -> Result<Removal, Error> {
+) -> Result<(), Error> {
+    let found = removal::<DB>(c, tenant, document).await?;
+    found
+        .map(drop)
+        .ok_or_else(|| Error::not_found("document", document))
+}
+
+/// Locks the document and reads when it was removed; `None` when it is not there.
+async fn removal<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    document: DocumentId,
+) -> Result<Option<Removal>, Error> {
     let sql = format!(
         "SELECT removed_at, removed_order FROM documents WHERE id = $1 AND tenant_id = $2 {}",
         DB::FOR_UPDATE
@@ -104,15 +119,16 @@ pub async fn lock_document<DB: Dialect>(
         .bind(document.as_uuid())
         .bind(tenant.as_uuid())
         .fetch_optional(c)
-        .await?
-        .ok_or_else(|| Error::not_found("document", document))?;
-    let row = Cells::<DB>(&row);
-    Ok(Removal {
-        at: row.maybe_at("removed_at")?,
-        order: row
-            .maybe_text("removed_order")?
-            .map(SourceOrder::from_stored),
-    })
+        .await?;
+    let read = |row: DB::Row| {
+        let row = Cells::<DB>(&row);
+        let order = row.maybe_text("removed_order")?;
+        Ok(Removal {
+            at: row.maybe_at("removed_at")?,
+            order: order.map(SourceOrder::from_stored),
+        })
+    };
+    row.map(read).transpose()
 }
 
 /// Whether a version that has served stands after this one in the source's order. What

@@ -1,12 +1,12 @@
 //! Admission: bytes that have arrived become a version with a run, or are skipped.
 //!
-//! The document's row is locked from the first statement on, so that admissions of one
-//! document stand in a line and "is it new" has one answer.
+//! The document's row is locked before it is looked at, so that admissions of one document
+//! stand in a line and "is it new" has one answer.
 
 use chrono::{DateTime, Utc};
 use model::{DocumentId, JobId, RunId, SourceId, Step, TenantId, UserId, VersionId};
 use serde_json::{Map, Value};
-use sqlx::{QueryBuilder, query};
+use sqlx::{AssertSqlSafe, QueryBuilder, query};
 use uuid::Uuid;
 
 use super::cells::{Cells, bytes, json, text};
@@ -20,17 +20,7 @@ pub async fn admit<DB: Dialect>(
     admission: &Admission,
     now: DateTime<Utc>,
 ) -> Result<Admitted, Error> {
-    check_place::<DB>(c, admission).await?;
-    let (document, fresh) = lock_document::<DB>(c, admission, now).await?;
-    let known = if fresh {
-        None
-    } else {
-        same_bytes::<DB>(c, document, admission).await?
-    };
-    let admitted = match known {
-        Some(known) => skip::<DB>(c, document, known, admission).await?,
-        None => begin::<DB>(c, document, fresh, admission, now).await?,
-    };
+    let admitted = admit_quietly::<DB>(c, admission, now).await?;
     if let Some(job) = admission.job {
         claim_for_job::<DB>(c, admission.tenant, job, &admitted, now).await?;
     }
@@ -38,7 +28,26 @@ pub async fn admit<DB: Dialect>(
     Ok(admitted)
 }
 
-fn news(admission: &Admission, admitted: &Admitted) -> News {
+/// Admits without telling the job or anybody else: those rows are locked last.
+pub async fn admit_quietly<DB: Dialect>(
+    c: &mut Tx<DB>,
+    admission: &Admission,
+    now: DateTime<Utc>,
+) -> Result<Admitted, Error> {
+    lock_place::<DB>(c, admission).await?;
+    let (document, fresh) = lock_document::<DB>(c, admission, now).await?;
+    let known = if fresh {
+        None
+    } else {
+        same_bytes::<DB>(c, document, admission).await?
+    };
+    match known {
+        Some(known) => skip::<DB>(c, document, known, admission).await,
+        None => begin::<DB>(c, document, fresh, admission, now).await,
+    }
+}
+
+pub fn news(admission: &Admission, admitted: &Admitted) -> News {
     let (kind, data) = match admitted.outcome {
         Outcome::Skipped { reason } => (
             "document.skipped",
@@ -56,17 +65,20 @@ fn news(admission: &Admission, admitted: &Admitted) -> News {
     }
 }
 
-async fn check_place<DB: Dialect>(c: &mut Tx<DB>, admission: &Admission) -> Result<(), Error> {
-    let found = query(
-        "SELECT k.id FROM knowledge_bases k
-         JOIN generations g ON g.kb_id = k.id AND g.id = $3 AND g.state <> 'retired'
-         WHERE k.id = $1 AND k.tenant_id = $2",
-    )
-    .bind(admission.kb.as_uuid())
-    .bind(admission.tenant.as_uuid())
-    .bind(admission.generation.as_uuid())
-    .fetch_optional(c)
-    .await?;
+/// Locks the knowledge base, whose next number is about to be taken.
+async fn lock_place<DB: Dialect>(c: &mut Tx<DB>, admission: &Admission) -> Result<(), Error> {
+    let sql = format!(
+        "SELECT id FROM knowledge_bases WHERE id = $1 AND tenant_id = $2
+           AND EXISTS (SELECT 1 FROM generations g
+               WHERE g.id = $3 AND g.kb_id = $1 AND g.state <> 'retired') {}",
+        DB::FOR_UPDATE
+    );
+    let found = query(AssertSqlSafe(sql))
+        .bind(admission.kb.as_uuid())
+        .bind(admission.tenant.as_uuid())
+        .bind(admission.generation.as_uuid())
+        .fetch_optional(c)
+        .await?;
     found
         .map(drop)
         .ok_or_else(|| Error::not_found("knowledge base", admission.kb))
@@ -121,11 +133,13 @@ async fn same_bytes<DB: Dialect>(
     .bind(bytes(&admission.content_hash))
     .fetch_optional(&mut *c)
     .await?;
-    let live = query(
+    // Locked, so that it cannot be canceled between being joined and being claimed.
+    let live = query(AssertSqlSafe(format!(
         "SELECT id AS run_id, version_id AS id FROM ingestion_runs
          WHERE document_id = $1 AND generation_id = $2 AND content_hash = $3
-           AND status IN ('queued', 'running')",
-    )
+           AND status IN ('queued', 'running') {}",
+        DB::FOR_UPDATE
+    )))
     .bind(document.as_uuid())
     .bind(admission.generation.as_uuid())
     .bind(bytes(&admission.content_hash))
@@ -350,7 +364,7 @@ async fn insert_run<DB: Dialect>(
     Ok(())
 }
 
-async fn claim_for_job<DB: Dialect>(
+pub async fn claim_for_job<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
     job: JobId,

@@ -69,8 +69,9 @@ impl Dialect for Sqlite {
 impl Dialect for Postgres {
     const BEGIN: &'static str = "BEGIN";
     const BEGIN_SNAPSHOT: &'static str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-    const FOR_UPDATE: &'static str = "FOR UPDATE";
-    const SKIP_LOCKED: &'static str = "FOR UPDATE SKIP LOCKED";
+    // Not `FOR UPDATE`: rows that refer to this one need not wait for it.
+    const FOR_UPDATE: &'static str = "FOR NO KEY UPDATE";
+    const SKIP_LOCKED: &'static str = "FOR NO KEY UPDATE SKIP LOCKED";
     const ADVANCE_FENCE: Option<&'static str> = None;
     const NEXT_TOKEN: &'static str = "nextval('fence')";
     const MIGRATIONS: &'static [(&'static str, &'static str)] = &[(

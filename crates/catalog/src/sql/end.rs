@@ -1,7 +1,7 @@
 //! How runs end: status, job counters and event in one transaction, and no work left.
 
 use chrono::{DateTime, Utc};
-use model::{DocumentId, JobId, RunId, RunStatus, TenantId};
+use model::{DocumentId, JobId, RunId, RunStatus, TenantId, VersionId};
 use sqlx::query;
 use uuid::Uuid;
 
@@ -189,7 +189,18 @@ pub async fn end_badly<DB: Dialect>(
     error: RunError,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
-    let version = claim.step.version().as_uuid();
+    give_up::<DB>(c, (claim.run, claim.step.version()), status, error, now).await
+}
+
+/// As [`end_badly`], for a run nobody need hold.
+pub async fn give_up<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (run, version): (RunId, VersionId),
+    status: RunStatus,
+    error: RunError,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let version = version.as_uuid();
     let row = query(
         "SELECT CAST(coalesce(sum(chunks), 0) AS BIGINT) AS chunks FROM document_units
          WHERE version_id = $1",
@@ -210,13 +221,7 @@ pub async fn end_badly<DB: Dialect>(
         .bind(state.as_str())
         .execute(&mut *c)
         .await?;
-    end_run::<DB>(
-        c,
-        claim.run,
-        End::without_success(status, stats, error),
-        now,
-    )
-    .await
+    end_run::<DB>(c, run, End::without_success(status, stats, error), now).await
 }
 
 /// Dead letter and failed run: the step is kept to be replayed.

@@ -1,15 +1,14 @@
 //! Events: told in the transaction of what they tell.
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use model::{DocumentId, JobId, RunId, TenantId};
 use serde_json::Value;
 use sqlx::query;
 
+use super::Tx;
 use super::cells::{Cells, json};
 use super::dialect::Dialect;
-use super::{Sql, Tx};
-use crate::{Error, Event, Operations};
+use crate::{Error, Event};
 
 /// Something that has happened in this transaction.
 pub struct News {
@@ -50,7 +49,7 @@ pub async fn tell<DB: Dialect>(
     Ok(())
 }
 
-async fn events_after<DB: Dialect>(
+pub async fn after<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
     after: i64,
@@ -78,19 +77,4 @@ async fn events_after<DB: Dialect>(
         })
     };
     rows.iter().map(read).collect()
-}
-
-#[async_trait]
-impl<DB: Dialect> Operations for Sql<DB> {
-    async fn events_after(
-        &self,
-        tenant: TenantId,
-        after: i64,
-        limit: u32,
-    ) -> Result<Vec<Event>, Error> {
-        self.read("catalog.events_after", move |c| {
-            Box::pin(events_after::<DB>(c, tenant, after, limit))
-        })
-        .await
-    }
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use model::{DocumentId, GenerationId, KbId, SourceUri, TenantId, UserId, VersionId};
+use model::{DocumentId, GenerationId, KbId, PageSize, SourceUri, TenantId, UserId, VersionId};
 
 use super::cells::micros;
 use super::dialect::Dialect;
@@ -165,6 +165,13 @@ impl<DB: Dialect> Library for Sql<DB> {
                 versions::one::<DB>(c, tenant, version).await?;
                 versions::units::<DB>(c, version).await
             })
+        })
+        .await
+    }
+
+    async fn pages(&self, tenant: TenantId, version: VersionId) -> Result<Vec<PageSize>, Error> {
+        self.read("catalog.pages", move |c| {
+            Box::pin(versions::pages::<DB>(c, tenant, version))
         })
         .await
     }

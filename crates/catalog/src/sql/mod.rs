@@ -2,8 +2,8 @@
 //!
 //! Method bodies are functions over a connection, so that one transaction can be made of
 //! several. [`Sql`] gives each its transaction. Where a body locks more than one row it
-//! does so in this order, so that no two bodies wait for each other: run, work, document,
-//! version, generation, knowledge base, job, the tenant's events.
+//! does so in this order, so that no two bodies wait for each other: knowledge base, document
+//! (several by id or by URI), run, work, version, generation, job, the tenant's events.
 
 mod cells;
 mod dialect;
@@ -14,16 +14,26 @@ mod writer;
 mod accounts;
 mod activate;
 mod admit;
+mod cancel;
 mod claim;
 mod documents;
 mod end;
 mod events;
+mod job_methods;
+mod jobs;
 mod kbs;
 mod ledger;
+mod letters;
 mod library;
+mod listing;
 mod live;
+mod operations;
 mod queue;
+mod removal;
+mod requests;
 mod runs;
+mod sources;
+mod status;
 mod steps;
 mod versions;
 mod waits;

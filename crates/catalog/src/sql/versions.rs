@@ -1,6 +1,8 @@
 //! Versions, their units and their activations, read.
 
-use model::{DocumentId, GenerationId, KbId, RunId, TenantId, UnitName, UserId, VersionId};
+use model::{
+    DocumentId, GenerationId, KbId, PageSize, RunId, TenantId, UnitName, UserId, VersionId,
+};
 use sqlx::{AssertSqlSafe, QueryBuilder, query};
 
 use super::Tx;
@@ -170,6 +172,26 @@ pub async fn activations<DB: Dialect>(
             closed_at: row.maybe_at("closed_at")?,
             cause: row.word("cause")?,
             by: row.maybe_id("opened_by", UserId::from_uuid)?,
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+pub async fn pages<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    version: VersionId,
+) -> Result<Vec<PageSize>, Error> {
+    one::<DB>(c, tenant, version).await?;
+    let rows = query("SELECT width, height FROM pages WHERE version_id = $1 ORDER BY page")
+        .bind(version.as_uuid())
+        .fetch_all(c)
+        .await?;
+    let read = |row| {
+        let row = Cells::<DB>(row);
+        Ok(PageSize {
+            width: row.get::<f64>("width")? as f32,
+            height: row.get::<f64>("height")? as f32,
         })
     };
     rows.iter().map(read).collect()

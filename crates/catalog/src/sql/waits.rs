@@ -103,6 +103,14 @@ pub async fn stop_run<DB: Dialect>(
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
     must_hold::<DB>(c, claim).await?;
+    if gate_of::<DB>(c, claim).await?.shared {
+        // Somebody else has come to want it since the gate was asked.
+        let wait = Wait {
+            not_before: now,
+            why: "taken over by another job".into(),
+        };
+        return release::<DB>(c, claim, &wait, now).await;
+    }
     let error = RunError {
         code: "canceled".into(),
         message: why.to_owned(),
@@ -115,12 +123,40 @@ pub async fn job_gate<DB: Dialect>(
     c: &mut Tx<DB>,
     claim: &Claim,
 ) -> Result<Option<JobStatus>, Error> {
-    // The run's own job: another may have taken it over since the claim.
+    let gate = gate_of::<DB>(c, claim).await?;
+    let stopped = matches!(gate.job, Some(JobStatus::Canceled | JobStatus::NotStarted));
+    Ok(gate.job.filter(|_| !(stopped && gate.shared)))
+}
+
+struct JobGate {
+    job: Option<JobStatus>,
+    /// Whether anybody but this job wants the version.
+    shared: bool,
+}
+
+/// Of the run's own job: another may have taken the run over since it was claimed.
+async fn gate_of<DB: Dialect>(c: &mut Tx<DB>, claim: &Claim) -> Result<JobGate, Error> {
     let row = query(
-        "SELECT j.status FROM ingestion_runs r JOIN jobs j ON j.id = r.job_id WHERE r.id = $1",
+        "SELECT j.status, v.claimed_directly OR EXISTS (
+                 SELECT 1 FROM job_versions o JOIN jobs oj ON oj.id = o.job_id
+                 WHERE o.version_id = v.id AND o.job_id <> j.id
+                   AND oj.status NOT IN ('canceled', 'not_started')) AS shared
+         FROM ingestion_runs r JOIN jobs j ON j.id = r.job_id
+         JOIN document_versions v ON v.id = r.version_id
+         WHERE r.id = $1",
     )
     .bind(claim.run.as_uuid())
     .fetch_optional(c)
     .await?;
-    row.map(|row| Cells::<DB>(&row).word("status")).transpose()
+    let Some(row) = row else {
+        return Ok(JobGate {
+            job: None,
+            shared: false,
+        });
+    };
+    let row = Cells::<DB>(&row);
+    Ok(JobGate {
+        job: Some(row.word("status")?),
+        shared: row.get("shared")?,
+    })
 }

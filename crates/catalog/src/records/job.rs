@@ -1,0 +1,156 @@
+//! Sources, and the jobs that ingest them.
+
+use chrono::{DateTime, Utc};
+use model::{
+    ContentHash, DocumentId, GenerationId, JobId, JobStatus, KbId, SourceId, SourceOrder,
+    SourceUri, TenantId, UserId, VersionId,
+};
+use serde_json::Value;
+
+use super::Admission;
+
+/// Where documents come from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Source {
+    pub id: SourceId,
+    pub tenant: TenantId,
+    pub kb: KbId,
+    /// Such as `folder` or `bucket`.
+    pub kind: String,
+    pub name: String,
+    pub config: Value,
+    pub enabled: bool,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+    pub last_success_at: Option<DateTime<Utc>>,
+}
+
+#[derive(Debug, Clone)]
+pub struct NewSource {
+    pub kb: KbId,
+    pub kind: String,
+    pub name: String,
+    pub config: Value,
+}
+
+/// What is to change; `None` leaves a thing as it is.
+#[derive(Debug, Clone, Default)]
+pub struct SourceChange {
+    pub name: Option<String>,
+    pub config: Option<Value>,
+    pub enabled: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct JobCounters {
+    pub docs_seen: u64,
+    pub docs_skipped: u64,
+    /// Runs of this job that have not ended.
+    pub runs_open: u64,
+    pub runs_failed: u64,
+    /// Always processed + skipped + error.
+    pub chunks_seen: u64,
+    pub chunks_processed: u64,
+    pub chunks_skipped: u64,
+    pub chunks_error: u64,
+}
+
+/// A controllable ingestion of a whole source.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    pub id: JobId,
+    pub tenant: TenantId,
+    pub kb: KbId,
+    pub source: Option<SourceId>,
+    pub status: JobStatus,
+    pub config: Value,
+    /// Where the listing goes on.
+    pub cursor: Option<Value>,
+    /// The listing has reached its end.
+    pub exhausted: bool,
+    pub counters: JobCounters,
+    pub initiated_by: Option<UserId>,
+    pub error: Option<String>,
+    pub created_at: DateTime<Utc>,
+    pub started_at: Option<DateTime<Utc>>,
+    pub updated_at: DateTime<Utc>,
+    pub finished_at: Option<DateTime<Utc>>,
+    /// Of whoever lists the source.
+    pub heartbeat_at: Option<DateTime<Utc>>,
+}
+
+#[derive(Debug, Clone)]
+pub struct NewJob {
+    pub kb: KbId,
+    pub source: Option<SourceId>,
+    pub config: Value,
+    pub initiated_by: Option<UserId>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct JobFilter {
+    pub kb: Option<KbId>,
+    pub source: Option<SourceId>,
+    pub status: Option<JobStatus>,
+}
+
+/// The right to list a job's source, until its lease ends or a later claim takes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobClaim {
+    pub job: JobId,
+    pub token: u64,
+    pub tenant: TenantId,
+    pub kb: KbId,
+    pub source: Option<SourceId>,
+    pub config: Value,
+    pub cursor: Option<Value>,
+    pub initiated_by: Option<UserId>,
+    pub started_at: DateTime<Utc>,
+}
+
+/// What one step of a listing brings.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    pub admissions: Vec<Admission>,
+    /// Met but not admitted, such as a file that could not be read: not gone, either.
+    pub seen: Vec<SourceUri>,
+    pub cursor: Value,
+    /// Whether this was the last batch.
+    pub exhausted: bool,
+}
+
+/// A document its source no longer shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unseen {
+    pub document: DocumentId,
+    pub source_uri: SourceUri,
+}
+
+/// A version on its way out: it answers no more, and the index may forget it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Removing {
+    pub tenant: TenantId,
+    pub kb: KbId,
+    pub generation: GenerationId,
+    pub document: DocumentId,
+    pub version: VersionId,
+    pub number: u32,
+    pub content_hash: ContentHash,
+}
+
+/// Why a document stops answering.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Removal {
+    /// The removal's own place in the source's order, where the source tells it.
+    pub order: Option<SourceOrder>,
+    pub by: Option<UserId>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deactivated {
+    Closed,
+    /// It did not answer before, either; versions under way will not, from now on.
+    NothingOpen,
+    /// A newer version stands after this removal in the source's order.
+    Stale,
+}

@@ -1,0 +1,158 @@
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use model::{JobId, SourceId, TenantId};
+
+use crate::{
+    Admitted, Batch, Error, Job, JobClaim, JobFilter, Listed, NewJob, NewSource, Page, Removing,
+    Source, SourceChange, Unseen,
+};
+
+/// Sources, and the jobs that ingest them.
+#[async_trait]
+pub trait Jobs {
+    async fn create_source(
+        &self,
+        tenant: TenantId,
+        source: NewSource,
+        now: DateTime<Utc>,
+    ) -> Result<Source, Error>;
+
+    async fn sources(&self, tenant: TenantId) -> Result<Vec<Source>, Error>;
+
+    async fn source(&self, tenant: TenantId, source: SourceId) -> Result<Source, Error>;
+
+    async fn update_source(
+        &self,
+        tenant: TenantId,
+        source: SourceId,
+        change: SourceChange,
+        now: DateTime<Utc>,
+    ) -> Result<Source, Error>;
+
+    async fn create_job(
+        &self,
+        tenant: TenantId,
+        job: NewJob,
+        now: DateTime<Utc>,
+    ) -> Result<Job, Error>;
+
+    async fn job(&self, tenant: TenantId, job: JobId) -> Result<Job, Error>;
+
+    async fn jobs(
+        &self,
+        tenant: TenantId,
+        filter: JobFilter,
+        page: Page,
+    ) -> Result<Listed<Job>, Error>;
+
+    /// A conflict while it runs, is paused, or is being canceled, and while another job of
+    /// the same source is. A failed job goes on at its cursor, any other begins anew.
+    async fn start_job(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        now: DateTime<Utc>,
+    ) -> Result<Job, Error>;
+
+    async fn pause_job(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        now: DateTime<Utc>,
+    ) -> Result<Job, Error>;
+
+    /// Its steps that wait fall due at once.
+    async fn resume_job(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        now: DateTime<Utc>,
+    ) -> Result<Job, Error>;
+
+    /// Takes a running job whose source nobody lists.
+    async fn claim_job(
+        &self,
+        worker: &str,
+        lease: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<Option<JobClaim>, Error>;
+
+    /// Prolongs the lease, or says that it is lost.
+    async fn heartbeat_job(
+        &self,
+        claim: &JobClaim,
+        lease: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<bool, Error>;
+
+    /// Lets go of the listing, so that another may take it at once.
+    async fn release_job(&self, claim: &JobClaim) -> Result<(), Error>;
+
+    /// Admits a batch and moves the cursor past it, both or neither.
+    async fn admit_batch(
+        &self,
+        claim: &JobClaim,
+        batch: Batch,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<Admitted>, Error>;
+
+    /// Documents of the job's source that answer and were not met since it started.
+    async fn unseen(&self, claim: &JobClaim, limit: u32) -> Result<Vec<Unseen>, Error>;
+
+    /// The source cannot be listed: the job has failed, its runs go on.
+    async fn fail_job(
+        &self,
+        claim: &JobClaim,
+        error: &str,
+        now: DateTime<Utc>,
+    ) -> Result<(), Error>;
+
+    /// Completes a running job that has nothing left; whether it did.
+    async fn finish_job_if_done(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        now: DateTime<Utc>,
+    ) -> Result<bool, Error>;
+
+    /// From here on nothing of the job proceeds. Then [`Jobs::cancel_some`] and
+    /// [`Jobs::forget_versions`] by turns until there is nothing to remove, then
+    /// [`Jobs::finish_cancel`]. Every part may be repeated.
+    async fn begin_cancel(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        now: DateTime<Utc>,
+    ) -> Result<Job, Error>;
+
+    /// Ends runs and activations of the next versions only this job claims, and reopens
+    /// what they had replaced. Versions others claim too are left to them. Gives the same
+    /// versions again until they are forgotten, and none when all are.
+    async fn cancel_some(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        limit: u32,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<Removing>, Error>;
+
+    /// Deletes what is left of versions the index has forgotten; gives the content hashes
+    /// no version of the tenant refers to any more.
+    async fn forget_versions(
+        &self,
+        tenant: TenantId,
+        versions: &[model::VersionId],
+    ) -> Result<Vec<model::ContentHash>, Error>;
+
+    async fn finish_cancel(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        now: DateTime<Utc>,
+    ) -> Result<Job, Error>;
+
+    /// Jobs whose cancel was begun and not finished, of all tenants.
+    async fn canceling(&self) -> Result<Vec<(TenantId, JobId)>, Error>;
+}

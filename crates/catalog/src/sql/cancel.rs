@@ -1,0 +1,249 @@
+//! Cancel: what only this job brought goes, in parts that may each be repeated.
+
+use chrono::{DateTime, Utc};
+use model::{DocumentId, JobId, JobStatus, TenantId};
+use sqlx::{AssertSqlSafe, query};
+use uuid::Uuid;
+
+use super::cells::Cells;
+use super::dialect::Dialect;
+use super::events::tell;
+use super::ledger::{self, Fact};
+use super::removal::{REMOVING, end_runs, lock_runs, read, withdraw};
+use super::{Tx, activate, jobs};
+use crate::{Error, Job, LedgerKind, Removing};
+
+pub async fn begin<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    job: JobId,
+    now: DateTime<Utc>,
+) -> Result<Job, Error> {
+    let known = jobs::lock::<DB>(c, tenant, job).await?;
+    match known.status {
+        JobStatus::Canceled => return Ok(known),
+        JobStatus::NotStarted => return Err(Error::conflict("job", "it has not started")),
+        _ => {}
+    }
+    let row = query(
+        "UPDATE jobs SET status = 'canceled', updated_at = $2, lease_until = NULL
+         WHERE id = $1 RETURNING *",
+    )
+    .bind(job.as_uuid())
+    .bind(now)
+    .fetch_one(&mut *c)
+    .await?;
+    tell::<DB>(c, jobs::news(&known, "job.canceling"), now).await?;
+    jobs::read::<DB>(&row)
+}
+
+pub async fn some<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    job: JobId,
+    limit: u32,
+    now: DateTime<Utc>,
+) -> Result<Vec<Removing>, Error> {
+    if jobs::one::<DB>(c, tenant, job).await?.status != JobStatus::Canceled {
+        return Err(Error::conflict("job", "it is not being canceled"));
+    }
+    // Claims of others may turn a whole batch into nothing to remove: look on.
+    loop {
+        let claimed = claimed::<DB>(c, job, limit).await?;
+        let removing = only_ours::<DB>(c, job, &claimed).await?;
+        if !removing.is_empty() || claimed.is_empty() {
+            remove::<DB>(c, &removing, now).await?;
+            return Ok(removing);
+        }
+    }
+}
+
+async fn only_ours<DB: Dialect>(
+    c: &mut Tx<DB>,
+    job: JobId,
+    claimed: &[Removing],
+) -> Result<Vec<Removing>, Error> {
+    let mut ours = Vec::with_capacity(claimed.len());
+    for version in claimed {
+        if !hand_over::<DB>(c, job, version).await? {
+            ours.push(*version);
+        }
+    }
+    Ok(ours)
+}
+
+async fn remove<DB: Dialect>(
+    c: &mut Tx<DB>,
+    versions: &[Removing],
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    for version in versions {
+        if !gone::<DB>(c, version).await? {
+            withdraw::<DB>(c, version).await?;
+            ledger::append::<DB>(c, removed(version), now).await?;
+        }
+    }
+    for version in versions {
+        end_runs::<DB>(c, version, "Canceled by user", now).await?;
+    }
+    Ok(())
+}
+
+/// The next versions the job claims, their documents locked.
+async fn claimed<DB: Dialect>(
+    c: &mut Tx<DB>,
+    job: JobId,
+    limit: u32,
+) -> Result<Vec<Removing>, Error> {
+    let sql = format!(
+        "{REMOVING} JOIN job_versions jv ON jv.version_id = v.id AND jv.job_id = $1
+         ORDER BY v.document_id, v.id LIMIT $2"
+    );
+    let rows = query(AssertSqlSafe(sql))
+        .bind(job.as_uuid())
+        .bind(i64::from(limit))
+        .fetch_all(&mut *c)
+        .await?;
+    let versions = rows.iter().map(read::<DB>).collect::<Result<Vec<_>, _>>()?;
+    let mut last: Option<DocumentId> = None;
+    for version in &versions {
+        if last != Some(version.document) {
+            activate::lock_document::<DB>(c, version.tenant, version.document).await?;
+            last = Some(version.document);
+        }
+    }
+    lock_runs::<DB>(c, &versions).await?;
+    Ok(versions)
+}
+
+/// Leaves a version others claim to them, its run included; whether it did.
+async fn hand_over<DB: Dialect>(
+    c: &mut Tx<DB>,
+    job: JobId,
+    version: &Removing,
+) -> Result<bool, Error> {
+    let row = query(
+        "SELECT v.claimed_directly, (SELECT o.job_id FROM job_versions o
+                 WHERE o.version_id = v.id AND o.job_id <> $2 ORDER BY o.job_id DESC LIMIT 1) AS heir
+         FROM document_versions v WHERE v.id = $1",
+    )
+    .bind(version.version.as_uuid())
+    .bind(job.as_uuid())
+    .fetch_one(&mut *c)
+    .await?;
+    let row = Cells::<DB>(&row);
+    let heir: Option<Uuid> = row.get("heir")?;
+    if heir.is_none() && !row.get::<bool>("claimed_directly")? {
+        return Ok(false);
+    }
+    for sql in [
+        "UPDATE ingestion_runs SET job_id = $3 WHERE version_id = $1 AND job_id = $2
+           AND status IN ('queued', 'running')",
+        "UPDATE work SET job_id = $3, not_before = created_at
+         WHERE version_id = $1 AND job_id = $2",
+    ] {
+        query(sql)
+            .bind(version.version.as_uuid())
+            .bind(job.as_uuid())
+            .bind(heir)
+            .execute(&mut *c)
+            .await?;
+    }
+    adopt::<DB>(c, version, heir).await?;
+    query("DELETE FROM job_versions WHERE version_id = $1 AND job_id = $2")
+        .bind(version.version.as_uuid())
+        .bind(job.as_uuid())
+        .execute(c)
+        .await?;
+    Ok(true)
+}
+
+/// The heir waits for the live run it has been given.
+async fn adopt<DB: Dialect>(
+    c: &mut Tx<DB>,
+    version: &Removing,
+    heir: Option<Uuid>,
+) -> Result<(), Error> {
+    query(
+        "UPDATE jobs SET runs_open = runs_open + (SELECT count(*) FROM ingestion_runs r
+             WHERE r.version_id = $1 AND r.job_id = $2 AND r.status IN ('queued', 'running'))
+         WHERE id = $2",
+    )
+    .bind(version.version.as_uuid())
+    .bind(heir)
+    .execute(c)
+    .await?;
+    Ok(())
+}
+
+/// Whether an earlier call ended this version already.
+async fn gone<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<bool, Error> {
+    let row = query(
+        "SELECT v.id FROM document_versions v WHERE v.id = $1 AND v.state = 'canceled'
+           AND EXISTS (SELECT 1 FROM ledger l WHERE l.document_id = v.document_id
+               AND l.kind = 'removed' AND l.version_id = v.id)",
+    )
+    .bind(version.version.as_uuid())
+    .fetch_optional(c)
+    .await?;
+    Ok(row.is_some())
+}
+
+fn removed(version: &Removing) -> Fact {
+    Fact {
+        tenant: version.tenant,
+        document: version.document,
+        kind: LedgerKind::Removed,
+        version: Some(version.version),
+        generation: Some(version.generation),
+        content_hash: Some(version.content_hash),
+        root_hash: None,
+        by: None,
+    }
+}
+
+pub async fn finish<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    job: JobId,
+    now: DateTime<Utc>,
+) -> Result<Job, Error> {
+    let known = jobs::lock::<DB>(c, tenant, job).await?;
+    if known.status == JobStatus::NotStarted {
+        return Ok(known);
+    }
+    let left = query("SELECT version_id FROM job_versions WHERE job_id = $1 LIMIT 1")
+        .bind(job.as_uuid())
+        .fetch_optional(&mut *c)
+        .await?;
+    if left.is_some() || known.status != JobStatus::Canceled {
+        return Err(Error::conflict("job", "there is something left to remove"));
+    }
+    let row = query(
+        "UPDATE jobs SET status = 'not_started', cursor = NULL, exhausted = FALSE,
+             docs_seen = 0, docs_skipped = 0, runs_open = 0, runs_failed = 0, chunks_seen = 0,
+             chunks_processed = 0, chunks_skipped = 0, chunks_error = 0,
+             error = 'Canceled by user', finished_at = $2, updated_at = $2
+         WHERE id = $1 RETURNING *",
+    )
+    .bind(job.as_uuid())
+    .bind(now)
+    .fetch_one(&mut *c)
+    .await?;
+    tell::<DB>(c, jobs::news(&known, "job.canceled"), now).await?;
+    jobs::read::<DB>(&row)
+}
+
+pub async fn under_way<DB: Dialect>(c: &mut Tx<DB>) -> Result<Vec<(TenantId, JobId)>, Error> {
+    let rows = query("SELECT tenant_id, id FROM jobs WHERE status = 'canceled' ORDER BY id")
+        .fetch_all(c)
+        .await?;
+    let read = |row| {
+        let row = Cells::<DB>(row);
+        Ok((
+            row.id("tenant_id", TenantId::from_uuid)?,
+            row.id("id", JobId::from_uuid)?,
+        ))
+    };
+    rows.iter().map(read).collect()
+}

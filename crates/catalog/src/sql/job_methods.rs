@@ -1,0 +1,268 @@
+//! The methods of sources and jobs, each given its transaction.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use model::{ContentHash, JobId, SourceId, TenantId, VersionId};
+
+use super::cells::micros;
+use super::dialect::Dialect;
+use super::{Sql, cancel, jobs, listing, removal, sources};
+use crate::{
+    Admitted, Batch, Error, Job, JobClaim, JobFilter, Jobs, Listed, NewJob, NewSource, Page,
+    Removing, Source, SourceChange, Unseen,
+};
+
+#[async_trait]
+impl<DB: Dialect> Jobs for Sql<DB> {
+    async fn create_source(
+        &self,
+        tenant: TenantId,
+        source: NewSource,
+        now: DateTime<Utc>,
+    ) -> Result<Source, Error> {
+        self.write("catalog.create_source", move |c| {
+            Box::pin(async move { sources::create::<DB>(c, tenant, source, micros(now)).await })
+        })
+        .await
+    }
+
+    async fn sources(&self, tenant: TenantId) -> Result<Vec<Source>, Error> {
+        self.read("catalog.sources", move |c| {
+            Box::pin(async move { sources::all::<DB>(c, tenant).await })
+        })
+        .await
+    }
+
+    async fn source(&self, tenant: TenantId, source: SourceId) -> Result<Source, Error> {
+        self.read("catalog.source", move |c| {
+            Box::pin(async move { sources::one::<DB>(c, tenant, source).await })
+        })
+        .await
+    }
+
+    async fn update_source(
+        &self,
+        tenant: TenantId,
+        source: SourceId,
+        change: SourceChange,
+        now: DateTime<Utc>,
+    ) -> Result<Source, Error> {
+        self.write("catalog.update_source", move |c| {
+            Box::pin(
+                async move { sources::update::<DB>(c, tenant, source, change, micros(now)).await },
+            )
+        })
+        .await
+    }
+
+    async fn create_job(
+        &self,
+        tenant: TenantId,
+        job: NewJob,
+        now: DateTime<Utc>,
+    ) -> Result<Job, Error> {
+        self.write("catalog.create_job", move |c| {
+            Box::pin(async move { jobs::create::<DB>(c, tenant, job, micros(now)).await })
+        })
+        .await
+    }
+
+    async fn job(&self, tenant: TenantId, job: JobId) -> Result<Job, Error> {
+        self.read("catalog.job", move |c| {
+            Box::pin(async move { jobs::one::<DB>(c, tenant, job).await })
+        })
+        .await
+    }
+
+    async fn jobs(
+        &self,
+        tenant: TenantId,
+        filter: JobFilter,
+        page: Page,
+    ) -> Result<Listed<Job>, Error> {
+        self.read("catalog.jobs", move |c| {
+            Box::pin(async move { jobs::list::<DB>(c, tenant, filter, page).await })
+        })
+        .await
+    }
+
+    async fn start_job(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        now: DateTime<Utc>,
+    ) -> Result<Job, Error> {
+        self.write("catalog.start_job", move |c| {
+            Box::pin(async move { jobs::start::<DB>(c, tenant, job, micros(now)).await })
+        })
+        .await
+    }
+
+    async fn pause_job(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        now: DateTime<Utc>,
+    ) -> Result<Job, Error> {
+        self.write("catalog.pause_job", move |c| {
+            Box::pin(async move { jobs::pause::<DB>(c, tenant, job, micros(now)).await })
+        })
+        .await
+    }
+
+    async fn resume_job(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        now: DateTime<Utc>,
+    ) -> Result<Job, Error> {
+        self.write("catalog.resume_job", move |c| {
+            Box::pin(async move { jobs::resume::<DB>(c, tenant, job, micros(now)).await })
+        })
+        .await
+    }
+
+    async fn claim_job(
+        &self,
+        worker: &str,
+        lease: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<Option<JobClaim>, Error> {
+        let worker = worker.to_owned();
+        self.write("catalog.claim_job", move |c| {
+            Box::pin(async move { listing::claim::<DB>(c, &worker, lease, micros(now)).await })
+        })
+        .await
+    }
+
+    async fn heartbeat_job(
+        &self,
+        claim: &JobClaim,
+        lease: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<bool, Error> {
+        let (claim, until) = (claim.clone(), micros(now) + lease);
+        self.write("catalog.heartbeat_job", move |c| {
+            Box::pin(
+                async move { listing::heartbeat::<DB>(c, &claim, Some(until), micros(now)).await },
+            )
+        })
+        .await
+    }
+
+    async fn release_job(&self, claim: &JobClaim) -> Result<(), Error> {
+        let claim = claim.clone();
+        self.write("catalog.release_job", move |c| {
+            Box::pin(async move { listing::release::<DB>(c, &claim).await })
+        })
+        .await
+    }
+
+    async fn admit_batch(
+        &self,
+        claim: &JobClaim,
+        batch: Batch,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<Admitted>, Error> {
+        let claim = claim.clone();
+        self.write("catalog.admit_batch", move |c| {
+            Box::pin(
+                async move { listing::admit_batch::<DB>(c, &claim, &batch, micros(now)).await },
+            )
+        })
+        .await
+    }
+
+    async fn unseen(&self, claim: &JobClaim, limit: u32) -> Result<Vec<Unseen>, Error> {
+        let claim = claim.clone();
+        self.read("catalog.unseen", move |c| {
+            Box::pin(async move { listing::unseen::<DB>(c, &claim, limit).await })
+        })
+        .await
+    }
+
+    async fn fail_job(
+        &self,
+        claim: &JobClaim,
+        error: &str,
+        now: DateTime<Utc>,
+    ) -> Result<(), Error> {
+        let (claim, error) = (claim.clone(), error.to_owned());
+        self.write("catalog.fail_job", move |c| {
+            Box::pin(async move { listing::fail::<DB>(c, &claim, &error, micros(now)).await })
+        })
+        .await
+    }
+
+    async fn finish_job_if_done(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        now: DateTime<Utc>,
+    ) -> Result<bool, Error> {
+        self.write("catalog.finish_job_if_done", move |c| {
+            Box::pin(
+                async move { listing::finish_if_done::<DB>(c, tenant, job, micros(now)).await },
+            )
+        })
+        .await
+    }
+
+    async fn begin_cancel(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        now: DateTime<Utc>,
+    ) -> Result<Job, Error> {
+        self.write("catalog.begin_cancel", move |c| {
+            Box::pin(async move { cancel::begin::<DB>(c, tenant, job, micros(now)).await })
+        })
+        .await
+    }
+
+    async fn cancel_some(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        limit: u32,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<Removing>, Error> {
+        self.write("catalog.cancel_some", move |c| {
+            Box::pin(async move { cancel::some::<DB>(c, tenant, job, limit, micros(now)).await })
+        })
+        .await
+    }
+
+    async fn forget_versions(
+        &self,
+        tenant: TenantId,
+        versions: &[VersionId],
+    ) -> Result<Vec<ContentHash>, Error> {
+        let versions = versions.to_vec();
+        self.write("catalog.forget_versions", move |c| {
+            Box::pin(async move { removal::forget::<DB>(c, tenant, &versions).await })
+        })
+        .await
+    }
+
+    async fn finish_cancel(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        now: DateTime<Utc>,
+    ) -> Result<Job, Error> {
+        self.write("catalog.finish_cancel", move |c| {
+            Box::pin(async move { cancel::finish::<DB>(c, tenant, job, micros(now)).await })
+        })
+        .await
+    }
+
+    async fn canceling(&self) -> Result<Vec<(TenantId, JobId)>, Error> {
+        self.read("catalog.canceling", move |c| {
+            Box::pin(async move { cancel::under_way::<DB>(c).await })
+        })
+        .await
+    }
+}

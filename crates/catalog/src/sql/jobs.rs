@@ -1,0 +1,248 @@
+//! Jobs: made, started, paused, resumed.
+
+use chrono::{DateTime, Utc};
+use model::{JobId, JobStatus, KbId, SourceId, TenantId, UserId};
+use sqlx::{AssertSqlSafe, QueryBuilder, query};
+use uuid::Uuid;
+
+use super::cells::{Cells, json};
+use super::dialect::Dialect;
+use super::documents::{cut, page_by_id};
+use super::events::{News, tell};
+use super::{Tx, kbs, sources};
+use crate::{Error, Job, JobCounters, JobFilter, Listed, NewJob, Page};
+
+pub async fn create<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    job: NewJob,
+    now: DateTime<Utc>,
+) -> Result<Job, Error> {
+    kbs::one::<DB>(c, tenant, job.kb).await?;
+    if let Some(source) = job.source {
+        sources::one::<DB>(c, tenant, source).await?;
+    }
+    let row = query(
+        "INSERT INTO jobs (id, tenant_id, kb_id, source_id, status, config, initiated_by,
+             created_at, updated_at)
+         VALUES ($1, $2, $3, $4, 'not_started', $5, $6, $7, $7) RETURNING *",
+    )
+    .bind(Uuid::now_v7())
+    .bind(tenant.as_uuid())
+    .bind(job.kb.as_uuid())
+    .bind(job.source.map(SourceId::as_uuid))
+    .bind(json(&job.config))
+    .bind(job.initiated_by.map(UserId::as_uuid))
+    .bind(now)
+    .fetch_one(c)
+    .await?;
+    read::<DB>(&row)
+}
+
+pub async fn one<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId, job: JobId) -> Result<Job, Error> {
+    find::<DB>(c, tenant, job, "").await
+}
+
+pub async fn lock<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId, job: JobId) -> Result<Job, Error> {
+    find::<DB>(c, tenant, job, DB::FOR_UPDATE).await
+}
+
+async fn find<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    job: JobId,
+    lock: &'static str,
+) -> Result<Job, Error> {
+    let sql = format!("SELECT * FROM jobs WHERE id = $1 AND tenant_id = $2 {lock}");
+    let row = query(AssertSqlSafe(sql))
+        .bind(job.as_uuid())
+        .bind(tenant.as_uuid())
+        .fetch_optional(c)
+        .await?;
+    read::<DB>(&row.ok_or_else(|| Error::not_found("job", job))?)
+}
+
+pub async fn list<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    filter: JobFilter,
+    page: Page,
+) -> Result<Listed<Job>, Error> {
+    let mut select: QueryBuilder<DB> = QueryBuilder::new("SELECT * FROM jobs WHERE tenant_id = ");
+    select.push_bind(tenant.as_uuid());
+    if let Some(kb) = filter.kb {
+        select.push(" AND kb_id = ").push_bind(kb.as_uuid());
+    }
+    if let Some(source) = filter.source {
+        select.push(" AND source_id = ").push_bind(source.as_uuid());
+    }
+    if let Some(status) = filter.status {
+        select.push(" AND status = ").push_bind(status.as_str());
+    }
+    let limit = page_by_id(&mut select, "id", &page)?;
+    let rows = select.build().fetch_all(c).await?;
+    let items = rows.iter().map(read::<DB>).collect::<Result<Vec<_>, _>>()?;
+    Ok(cut(items, limit, |job| job.id.as_uuid()))
+}
+
+pub async fn start<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    job: JobId,
+    now: DateTime<Utc>,
+) -> Result<Job, Error> {
+    let known = lock::<DB>(c, tenant, job).await?;
+    let busy = matches!(
+        known.status,
+        JobStatus::Running | JobStatus::Paused | JobStatus::Canceled
+    );
+    if busy || known.counters.runs_open > 0 && known.status != JobStatus::Failed {
+        return Err(Error::conflict("job", format!("it is {}", known.status)));
+    }
+    refuse_second::<DB>(c, &known).await?;
+    let sql = match known.status {
+        JobStatus::Failed => {
+            "UPDATE jobs SET status = 'running', error = NULL, finished_at = NULL,
+                 started_at = coalesce(started_at, $2), updated_at = $2
+             WHERE id = $1 RETURNING *"
+        }
+        _ => {
+            "UPDATE jobs SET status = 'running', error = NULL, finished_at = NULL,
+                 started_at = $2, updated_at = $2, cursor = NULL, exhausted = FALSE,
+                 docs_seen = 0, docs_skipped = 0, runs_failed = 0, chunks_seen = 0,
+                 chunks_processed = 0, chunks_skipped = 0, chunks_error = 0
+             WHERE id = $1 RETURNING *"
+        }
+    };
+    let row = query(sql)
+        .bind(job.as_uuid())
+        .bind(now)
+        .fetch_one(&mut *c)
+        .await?;
+    tell::<DB>(c, news(&known, "job.started"), now).await?;
+    read::<DB>(&row)
+}
+
+async fn refuse_second<DB: Dialect>(c: &mut Tx<DB>, job: &Job) -> Result<(), Error> {
+    let other = query(
+        "SELECT id FROM jobs WHERE source_id = $1 AND id <> $2
+           AND status IN ('running', 'paused', 'canceled')",
+    )
+    .bind(job.source.map(SourceId::as_uuid))
+    .bind(job.id.as_uuid())
+    .fetch_optional(c)
+    .await?;
+    match other {
+        Some(_) => Err(Error::conflict(
+            "job",
+            "another job of this source is under way",
+        )),
+        None => Ok(()),
+    }
+}
+
+pub fn news(job: &Job, kind: &'static str) -> News {
+    News {
+        tenant: job.tenant,
+        kind,
+        run: None,
+        document: None,
+        job: Some(job.id),
+        data: serde_json::json!({}),
+    }
+}
+
+pub async fn pause<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    job: JobId,
+    now: DateTime<Utc>,
+) -> Result<Job, Error> {
+    turn::<DB>(
+        c,
+        (tenant, job),
+        (JobStatus::Running, JobStatus::Paused),
+        "job.paused",
+        now,
+    )
+    .await
+}
+
+pub async fn resume<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    job: JobId,
+    now: DateTime<Utc>,
+) -> Result<Job, Error> {
+    // Work stands before jobs in the order of locks.
+    query(
+        "UPDATE work SET not_before = $2
+         WHERE job_id = $1 AND lease_until IS NULL AND not_before > $2",
+    )
+    .bind(job.as_uuid())
+    .bind(now)
+    .execute(&mut *c)
+    .await?;
+    let turned = (JobStatus::Paused, JobStatus::Running);
+    turn::<DB>(c, (tenant, job), turned, "job.resumed", now).await?;
+    super::end::complete_if_done::<DB>(c, job, now).await?;
+    one::<DB>(c, tenant, job).await
+}
+
+async fn turn<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (tenant, job): (TenantId, JobId),
+    (from, to): (JobStatus, JobStatus),
+    kind: &'static str,
+    now: DateTime<Utc>,
+) -> Result<Job, Error> {
+    let known = lock::<DB>(c, tenant, job).await?;
+    if known.status == to {
+        return Ok(known);
+    }
+    if known.status != from {
+        return Err(Error::conflict(
+            "job",
+            format!("it is {}, not {from}", known.status),
+        ));
+    }
+    let row = query("UPDATE jobs SET status = $2, updated_at = $3 WHERE id = $1 RETURNING *")
+        .bind(job.as_uuid())
+        .bind(to.as_str())
+        .bind(now)
+        .fetch_one(&mut *c)
+        .await?;
+    tell::<DB>(c, news(&known, kind), now).await?;
+    read::<DB>(&row)
+}
+
+pub fn read<DB: Dialect>(row: &DB::Row) -> Result<Job, Error> {
+    let row = Cells::<DB>(row);
+    Ok(Job {
+        id: row.id("id", JobId::from_uuid)?,
+        tenant: row.id("tenant_id", TenantId::from_uuid)?,
+        kb: row.id("kb_id", KbId::from_uuid)?,
+        source: row.maybe_id("source_id", SourceId::from_uuid)?,
+        status: row.word("status")?,
+        config: row.json("config")?,
+        cursor: row.maybe_json("cursor")?,
+        exhausted: row.get("exhausted")?,
+        counters: JobCounters {
+            docs_seen: row.count("docs_seen")?,
+            docs_skipped: row.count("docs_skipped")?,
+            runs_open: row.count("runs_open")?,
+            runs_failed: row.count("runs_failed")?,
+            chunks_seen: row.count("chunks_seen")?,
+            chunks_processed: row.count("chunks_processed")?,
+            chunks_skipped: row.count("chunks_skipped")?,
+            chunks_error: row.count("chunks_error")?,
+        },
+        initiated_by: row.maybe_id("initiated_by", UserId::from_uuid)?,
+        error: row.maybe_text("error")?,
+        created_at: row.at("created_at")?,
+        started_at: row.maybe_at("started_at")?,
+        updated_at: row.at("updated_at")?,
+        finished_at: row.maybe_at("finished_at")?,
+        heartbeat_at: row.maybe_at("heartbeat_at")?,
+    })
+}

@@ -1,0 +1,285 @@
+//! Dead letters and other second chances.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use model::{DocumentId, JobId, RunId, RunStatus, Step, TenantId, VersionId};
+use sqlx::{AssertSqlSafe, QueryBuilder, query};
+use uuid::Uuid;
+
+use super::activate::lock_document;
+use super::cells::Cells;
+use super::dialect::Dialect;
+use super::documents::{cut, page_by_id};
+use super::events::{News, tell};
+use super::{Tx, versions, work};
+use crate::{DeadLetter, Error, Listed, Page, RunError, UnitState};
+
+pub async fn list<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    page: &Page,
+) -> Result<Listed<DeadLetter>, Error> {
+    let mut select: QueryBuilder<DB> =
+        QueryBuilder::new("SELECT * FROM dead_letters WHERE tenant_id = ");
+    select.push_bind(tenant.as_uuid());
+    let limit = page_by_id(&mut select, "id", page)?;
+    let rows = select.build().fetch_all(c).await?;
+    let items = rows.iter().map(read::<DB>).collect::<Result<Vec<_>, _>>()?;
+    Ok(cut(items, limit, |letter| letter.id))
+}
+
+pub async fn one<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    letter: Uuid,
+) -> Result<DeadLetter, Error> {
+    let row = query("SELECT * FROM dead_letters WHERE id = $1 AND tenant_id = $2")
+        .bind(letter)
+        .bind(tenant.as_uuid())
+        .fetch_optional(c)
+        .await?;
+    read::<DB>(&row.ok_or_else(|| Error::not_found("dead letter", letter))?)
+}
+
+fn read<DB: Dialect>(row: &DB::Row) -> Result<DeadLetter, Error> {
+    let row = Cells::<DB>(row);
+    Ok(DeadLetter {
+        id: row.get("id")?,
+        step: row.json("step")?,
+        document: row.id("document_id", DocumentId::from_uuid)?,
+        version: row.id("version_id", VersionId::from_uuid)?,
+        run: row.id("run_id", RunId::from_uuid)?,
+        source_uri: row.text("source_uri")?,
+        attempts: row.small("attempts")?,
+        error: RunError {
+            code: row.text("error_code")?,
+            message: row.text("error_message")?,
+            hint: row.maybe_text("error_hint")?,
+        },
+        created_at: row.at("created_at")?,
+    })
+}
+
+pub async fn remove<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    letter: Uuid,
+) -> Result<(), Error> {
+    let row = query("DELETE FROM dead_letters WHERE id = $1 AND tenant_id = $2 RETURNING id")
+        .bind(letter)
+        .bind(tenant.as_uuid())
+        .fetch_optional(c)
+        .await?;
+    row.map(drop)
+        .ok_or_else(|| Error::not_found("dead letter", letter))
+}
+
+pub async fn replay<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    letter: Uuid,
+    now: DateTime<Utc>,
+) -> Result<RunId, Error> {
+    let known = one::<DB>(c, tenant, letter).await?;
+    retry_run::<DB>(c, tenant, known.run, now).await
+}
+
+struct Ended {
+    document: DocumentId,
+    version: VersionId,
+    status: RunStatus,
+    job: Option<JobId>,
+    chunks_error: i64,
+}
+
+pub async fn retry_run<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    run: RunId,
+    now: DateTime<Utc>,
+) -> Result<RunId, Error> {
+    let document = ended::<DB>(c, tenant, run, "").await?.document;
+    lock_document::<DB>(c, tenant, document).await?;
+    let ended = ended::<DB>(c, tenant, run, DB::FOR_UPDATE).await?;
+    match ended.status {
+        RunStatus::Queued | RunStatus::Running => return Ok(run),
+        RunStatus::Succeeded => return Err(Error::conflict("run", "it has succeeded")),
+        RunStatus::Failed | RunStatus::Canceled => {}
+    }
+    query("DELETE FROM dead_letters WHERE run_id = $1")
+        .bind(run.as_uuid())
+        .execute(&mut *c)
+        .await?;
+    if let Some(live) = live_twin::<DB>(c, run).await? {
+        return Ok(live);
+    }
+    versions::one::<DB>(c, tenant, ended.version).await?;
+    requeue::<DB>(c, run, &ended, now).await?;
+    tell::<DB>(c, queued(tenant, run, &ended), now).await?;
+    Ok(run)
+}
+
+async fn ended<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    run: RunId,
+    lock: &'static str,
+) -> Result<Ended, Error> {
+    let sql = format!(
+        "SELECT document_id, version_id, status, job_id, chunks_error FROM ingestion_runs
+         WHERE id = $1 AND tenant_id = $2 {lock}"
+    );
+    let row = query(AssertSqlSafe(sql))
+        .bind(run.as_uuid())
+        .bind(tenant.as_uuid())
+        .fetch_optional(c)
+        .await?
+        .ok_or_else(|| Error::not_found("run", run))?;
+    let row = Cells::<DB>(&row);
+    Ok(Ended {
+        document: row.id("document_id", DocumentId::from_uuid)?,
+        version: row.id("version_id", VersionId::from_uuid)?,
+        status: row.word("status")?,
+        job: row.maybe_id("job_id", JobId::from_uuid)?,
+        chunks_error: row.get("chunks_error")?,
+    })
+}
+
+/// A live run of the same bytes, started since: it does what a retry would.
+async fn live_twin<DB: Dialect>(c: &mut Tx<DB>, run: RunId) -> Result<Option<RunId>, Error> {
+    let row = query(
+        "SELECT l.id FROM ingestion_runs r JOIN ingestion_runs l ON l.document_id = r.document_id
+             AND l.generation_id = r.generation_id AND l.content_hash = r.content_hash
+             AND l.status IN ('queued', 'running')
+         WHERE r.id = $1",
+    )
+    .bind(run.as_uuid())
+    .fetch_optional(c)
+    .await?;
+    row.map(|row| Cells::<DB>(&row).id("id", RunId::from_uuid))
+        .transpose()
+}
+
+async fn requeue<DB: Dialect>(
+    c: &mut Tx<DB>,
+    run: RunId,
+    ended: &Ended,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    // What the run had counted in its job is taken back: it will be counted again. A job
+    // that was canceled keeps nothing of it.
+    let adopted = query(
+        "UPDATE jobs SET runs_open = runs_open + 1, runs_failed = runs_failed - $2,
+             chunks_seen = chunks_seen - $3, chunks_error = chunks_error - $3
+         WHERE id = $1 AND status NOT IN ('canceled', 'not_started') RETURNING id",
+    )
+    .bind(ended.job.map(JobId::as_uuid))
+    .bind(i64::from(ended.status == RunStatus::Failed))
+    .bind(ended.chunks_error)
+    .fetch_optional(&mut *c)
+    .await?;
+    query(
+        "UPDATE ingestion_runs SET status = 'queued', finished_at = NULL, updated_at = $2,
+             error_code = NULL, error_message = NULL, error_hint = NULL, chunks_error = 0,
+             job_id = CASE WHEN $3 THEN job_id ELSE NULL END
+         WHERE id = $1",
+    )
+    .bind(run.as_uuid())
+    .bind(now)
+    .bind(adopted.is_some())
+    .execute(&mut *c)
+    .await?;
+    query("UPDATE document_versions SET state = 'pending', run_id = $2 WHERE id = $1")
+        .bind(ended.version.as_uuid())
+        .bind(run.as_uuid())
+        .execute(&mut *c)
+        .await?;
+    work::enqueue::<DB>(
+        c,
+        &Step::Prep {
+            version: ended.version,
+        },
+        now,
+    )
+    .await
+}
+
+fn queued(tenant: TenantId, run: RunId, ended: &Ended) -> News {
+    News {
+        tenant,
+        kind: "run.queued",
+        run: Some(run),
+        document: Some(ended.document),
+        job: ended.job,
+        data: serde_json::json!({ "retry": true }),
+    }
+}
+
+/// The guard's part: a live run whose work is missing gets it back, from where it stands.
+pub async fn recreate<DB: Dialect>(
+    c: &mut Tx<DB>,
+    untouched: Duration,
+    now: DateTime<Utc>,
+) -> Result<Vec<RunId>, Error> {
+    let sql = format!(
+        "SELECT r.id, r.version_id, v.pass, v.units_open
+         FROM ingestion_runs r JOIN document_versions v ON v.id = r.version_id
+         WHERE r.status IN ('queued', 'running') AND r.updated_at <= $1
+           AND NOT EXISTS (SELECT 1 FROM work w WHERE w.run_id = r.id)
+         ORDER BY r.id LIMIT 1000"
+    );
+    let rows = query(AssertSqlSafe(sql))
+        .bind(now - untouched)
+        .fetch_all(&mut *c)
+        .await?;
+    let mut recreated = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let row = Cells::<DB>(row);
+        let (run, version) = (
+            row.id("id", RunId::from_uuid)?,
+            row.id("version_id", VersionId::from_uuid)?,
+        );
+        let sql = format!(
+            "SELECT id FROM ingestion_runs WHERE id = $1 AND status IN ('queued', 'running') {}",
+            DB::FOR_UPDATE
+        );
+        let live = query(AssertSqlSafe(sql))
+            .bind(run.as_uuid())
+            .fetch_optional(&mut *c)
+            .await?;
+        if live.is_some() {
+            for step in missing::<DB>(c, version, row.small("pass")?).await? {
+                work::enqueue::<DB>(c, &step, now).await?;
+            }
+            recreated.push(run);
+        }
+    }
+    Ok(recreated)
+}
+
+async fn missing<DB: Dialect>(
+    c: &mut Tx<DB>,
+    version: VersionId,
+    pass: u32,
+) -> Result<Vec<Step>, Error> {
+    if pass == 0 {
+        return Ok(vec![Step::Prep { version }]);
+    }
+    let units = versions::units::<DB>(c, version).await?;
+    let open = units
+        .into_iter()
+        .filter(|unit| unit.state == UnitState::Open);
+    let steps: Vec<_> = open
+        .map(|unit| Step::Extract {
+            version,
+            pass,
+            unit: unit.name,
+        })
+        .collect();
+    Ok(if steps.is_empty() {
+        vec![Step::Finalize { version, pass }]
+    } else {
+        steps
+    })
+}

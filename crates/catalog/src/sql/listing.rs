@@ -1,0 +1,256 @@
+//! Listing a job's source: the lease on it, and batches that move its cursor.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use model::{DocumentId, JobId, JobStatus, SourceId, SourceUri};
+use sqlx::{AssertSqlSafe, QueryBuilder, query};
+
+use super::cells::{Cells, json, text};
+use super::dialect::Dialect;
+use super::events::tell;
+use super::{Tx, admit, end, jobs};
+use crate::{Admitted, Batch, Error, JobClaim, Unseen};
+
+pub async fn claim<DB: Dialect>(
+    c: &mut Tx<DB>,
+    worker: &str,
+    lease: Duration,
+    now: DateTime<Utc>,
+) -> Result<Option<JobClaim>, Error> {
+    if let Some(advance) = DB::ADVANCE_FENCE {
+        query(advance).execute(&mut *c).await?;
+    }
+    let sql = format!(
+        "WITH due AS MATERIALIZED (
+             SELECT id AS due_id FROM jobs
+             WHERE status = 'running' AND NOT exhausted
+               AND (lease_until IS NULL OR lease_until <= $1)
+             ORDER BY id LIMIT 1 {}
+         )
+         UPDATE jobs SET token = {}, worker = $2, lease_until = $3, heartbeat_at = $1
+         FROM due WHERE jobs.id = due_id
+         RETURNING id, token, tenant_id, kb_id, source_id, status, config, cursor, exhausted,
+             docs_seen, docs_skipped, runs_open, runs_failed, chunks_seen, chunks_processed,
+             chunks_skipped, chunks_error, initiated_by, error, created_at, started_at,
+             updated_at, finished_at, heartbeat_at",
+        DB::SKIP_LOCKED,
+        DB::NEXT_TOKEN
+    );
+    let row = query(AssertSqlSafe(sql))
+        .bind(now)
+        .bind(worker)
+        .bind(now + lease)
+        .fetch_optional(c)
+        .await?;
+    row.map(|row| read_claim::<DB>(&row)).transpose()
+}
+
+fn read_claim<DB: Dialect>(row: &DB::Row) -> Result<JobClaim, Error> {
+    let job = jobs::read::<DB>(row)?;
+    Ok(JobClaim {
+        job: job.id,
+        token: Cells::<DB>(row).count("token")?,
+        tenant: job.tenant,
+        kb: job.kb,
+        source: job.source,
+        config: job.config,
+        cursor: job.cursor,
+        initiated_by: job.initiated_by,
+        started_at: job.started_at.unwrap_or(job.created_at),
+    })
+}
+
+/// Prolongs the lease to `until`; whether it was still held.
+pub async fn heartbeat<DB: Dialect>(
+    c: &mut Tx<DB>,
+    claim: &JobClaim,
+    until: Option<DateTime<Utc>>,
+    now: DateTime<Utc>,
+) -> Result<bool, Error> {
+    let row = query(
+        "UPDATE jobs SET lease_until = $3, heartbeat_at = $4
+         WHERE id = $1 AND token = $2 AND status IN ('running', 'paused') RETURNING id",
+    )
+    .bind(claim.job.as_uuid())
+    .bind(claim.token.cast_signed())
+    .bind(until)
+    .bind(now)
+    .fetch_optional(c)
+    .await?;
+    Ok(row.is_some())
+}
+
+pub async fn release<DB: Dialect>(c: &mut Tx<DB>, claim: &JobClaim) -> Result<(), Error> {
+    query("UPDATE jobs SET lease_until = NULL WHERE id = $1 AND token = $2")
+        .bind(claim.job.as_uuid())
+        .bind(claim.token.cast_signed())
+        .execute(c)
+        .await?;
+    Ok(())
+}
+
+pub async fn admit_batch<DB: Dialect>(
+    c: &mut Tx<DB>,
+    claim: &JobClaim,
+    batch: &Batch,
+    now: DateTime<Utc>,
+) -> Result<Vec<Admitted>, Error> {
+    // By document, so that two batches that share some lock them in the same order.
+    let mut order: Vec<usize> = (0..batch.admissions.len()).collect();
+    order.sort_by_key(|&at| &batch.admissions[at].source_uri);
+    let mut admitted = vec![None; order.len()];
+    for at in order {
+        let admission = &batch.admissions[at];
+        if admission.tenant != claim.tenant || admission.job != Some(claim.job) {
+            return Err(Error::conflict(
+                "batch",
+                "an admission belongs to another job",
+            ));
+        }
+        admitted[at] = Some(admit::admit_quietly::<DB>(c, admission, now).await?);
+    }
+    let admitted: Vec<Admitted> = admitted.into_iter().flatten().collect();
+    if let Some(source) = claim.source {
+        see::<DB>(c, source, batch, now).await?;
+    }
+    advance::<DB>(c, claim, batch, &admitted, now).await?;
+    for (admission, admitted) in batch.admissions.iter().zip(&admitted) {
+        tell::<DB>(c, admit::news(admission, admitted), now).await?;
+    }
+    let done = end::complete_if_done::<DB>(c, claim.job, now).await?;
+    if done {
+        let job = jobs::one::<DB>(c, claim.tenant, claim.job).await?;
+        tell::<DB>(c, jobs::news(&job, "job.completed"), now).await?;
+    }
+    Ok(admitted)
+}
+
+/// Shows the job's fence, claims what was admitted, moves the cursor.
+async fn advance<DB: Dialect>(
+    c: &mut Tx<DB>,
+    claim: &JobClaim,
+    batch: &Batch,
+    admitted: &[Admitted],
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let held = query(
+        "UPDATE jobs SET cursor = $3, exhausted = $4, heartbeat_at = $5, updated_at = $5,
+             lease_until = CASE WHEN $4 THEN NULL ELSE lease_until END
+         WHERE id = $1 AND token = $2 AND status IN ('running', 'paused') AND NOT exhausted
+         RETURNING id",
+    )
+    .bind(claim.job.as_uuid())
+    .bind(claim.token.cast_signed())
+    .bind(json(&batch.cursor))
+    .bind(batch.exhausted)
+    .bind(now)
+    .fetch_optional(&mut *c)
+    .await?;
+    if held.is_none() {
+        return Err(Error::conflict(
+            "job",
+            "its listing is no longer held by this worker",
+        ));
+    }
+    for admitted in admitted {
+        admit::claim_for_job::<DB>(c, claim.tenant, claim.job, admitted, now).await?;
+    }
+    Ok(())
+}
+
+async fn see<DB: Dialect>(
+    c: &mut Tx<DB>,
+    source: SourceId,
+    batch: &Batch,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let admitted = batch
+        .admissions
+        .iter()
+        .map(|admission| &admission.source_uri);
+    let mut uris: Vec<&SourceUri> = admitted.chain(&batch.seen).collect();
+    uris.sort();
+    uris.dedup();
+    for uris in uris.chunks(1000) {
+        let mut insert: QueryBuilder<DB> =
+            QueryBuilder::new("INSERT INTO source_objects (source_id, object_key, seen_at) ");
+        insert.push_values(uris, |mut row, uri| {
+            row.push_bind(source.as_uuid())
+                .push_bind(uri.to_string())
+                .push_bind(now);
+        });
+        insert
+            .push(" ON CONFLICT (source_id, object_key) DO UPDATE SET seen_at = excluded.seen_at");
+        insert.build().execute(&mut *c).await?;
+    }
+    Ok(())
+}
+
+pub async fn unseen<DB: Dialect>(
+    c: &mut Tx<DB>,
+    claim: &JobClaim,
+    limit: u32,
+) -> Result<Vec<Unseen>, Error> {
+    let rows = query(
+        "SELECT d.id, d.source_uri FROM documents d
+         LEFT JOIN source_objects o ON o.source_id = d.source_id AND o.object_key = d.source_uri
+         WHERE d.source_id = $1 AND d.tenant_id = $2
+           AND (o.seen_at IS NULL OR o.seen_at < $3)
+           AND EXISTS (SELECT 1 FROM activations a
+               WHERE a.document_id = d.id AND a.closed_at IS NULL)
+         ORDER BY d.id LIMIT $4",
+    )
+    .bind(claim.source.map(SourceId::as_uuid))
+    .bind(claim.tenant.as_uuid())
+    .bind(claim.started_at)
+    .bind(i64::from(limit))
+    .fetch_all(c)
+    .await?;
+    let read = |row| {
+        let row = Cells::<DB>(row);
+        let document = row.id("id", DocumentId::from_uuid)?;
+        Ok(Unseen {
+            document,
+            source_uri: row.uri("source_uri")?,
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+pub async fn fail<DB: Dialect>(
+    c: &mut Tx<DB>,
+    claim: &JobClaim,
+    error: &str,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let row = query(
+        "UPDATE jobs SET status = $3, error = $4, finished_at = $5, updated_at = $5,
+             lease_until = NULL
+         WHERE id = $1 AND token = $2 AND status IN ('running', 'paused') RETURNING *",
+    )
+    .bind(claim.job.as_uuid())
+    .bind(claim.token.cast_signed())
+    .bind(JobStatus::Failed.as_str())
+    .bind(text(error))
+    .bind(now)
+    .fetch_optional(&mut *c)
+    .await?;
+    let lost = || Error::conflict("job", "its listing is no longer held by this worker");
+    let job = jobs::read::<DB>(&row.ok_or_else(lost)?)?;
+    tell::<DB>(c, jobs::news(&job, "job.failed"), now).await
+}
+
+pub async fn finish_if_done<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: model::TenantId,
+    job: JobId,
+    now: DateTime<Utc>,
+) -> Result<bool, Error> {
+    let known = jobs::lock::<DB>(c, tenant, job).await?;
+    let done = end::complete_if_done::<DB>(c, job, now).await?;
+    if done {
+        tell::<DB>(c, jobs::news(&known, "job.completed"), now).await?;
+    }
+    Ok(done)
+}

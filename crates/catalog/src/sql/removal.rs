@@ -1,0 +1,363 @@
+//! Versions that stop answering: deactivated, purged, or removed with the job that brought them.
+
+use chrono::{DateTime, Utc};
+use model::{
+    ContentHash, DocumentId, GenerationId, KbId, RunId, RunStatus, TenantId, UserId, VersionId,
+};
+use sqlx::{AssertSqlSafe, query};
+use uuid::Uuid;
+
+use super::activate::{close, lock_document, next_change, touch};
+use super::cells::{Cells, bytes};
+use super::dialect::Dialect;
+use super::events::{News, tell};
+use super::ledger::{self, Fact};
+use super::{Tx, end};
+use crate::{Deactivated, Error, LedgerKind, Removal, Removing, RunError};
+
+pub async fn deactivate<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    document: DocumentId,
+    removal: &Removal,
+    now: DateTime<Utc>,
+) -> Result<Deactivated, Error> {
+    lock_document::<DB>(c, tenant, document).await?;
+    let open = open_activations::<DB>(c, document).await?;
+    if let Some(order) = &removal.order
+        && open.iter().any(|open| open.order.as_str() > order.as_str())
+    {
+        return Ok(Deactivated::Stale);
+    }
+    query("UPDATE documents SET removed_at = $2, removed_order = $3 WHERE id = $1")
+        .bind(document.as_uuid())
+        .bind(now)
+        .bind(
+            removal
+                .order
+                .as_ref()
+                .map(|order| order.as_str().to_owned()),
+        )
+        .execute(&mut *c)
+        .await?;
+    if open.is_empty() {
+        return Ok(Deactivated::NothingOpen);
+    }
+    for open in &open {
+        let change = next_change::<DB>(c, open.generation).await?;
+        close::<DB>(c, document, open.generation, change, now).await?;
+    }
+    touch::<DB>(c, document, now).await?;
+    write_down::<DB>(
+        c,
+        tenant,
+        document,
+        LedgerKind::Deactivated,
+        removal.by,
+        now,
+    )
+    .await?;
+    tell::<DB>(c, news(tenant, document, "document.deactivated"), now).await?;
+    Ok(Deactivated::Closed)
+}
+
+struct Open {
+    generation: GenerationId,
+    order: String,
+}
+
+async fn open_activations<DB: Dialect>(
+    c: &mut Tx<DB>,
+    document: DocumentId,
+) -> Result<Vec<Open>, Error> {
+    let rows = query(
+        "SELECT a.generation_id, v.source_order FROM activations a
+         JOIN document_versions v ON v.id = a.version_id
+         WHERE a.document_id = $1 AND a.closed_at IS NULL ORDER BY a.generation_id",
+    )
+    .bind(document.as_uuid())
+    .fetch_all(c)
+    .await?;
+    let read = |row| {
+        let row = Cells::<DB>(row);
+        let generation = row.id("generation_id", GenerationId::from_uuid)?;
+        Ok(Open {
+            generation,
+            order: row.text("source_order")?,
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+async fn write_down<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    document: DocumentId,
+    kind: LedgerKind,
+    by: Option<UserId>,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let fact = Fact {
+        tenant,
+        document,
+        kind,
+        version: None,
+        generation: None,
+        content_hash: None,
+        root_hash: None,
+        by,
+    };
+    ledger::append::<DB>(c, fact, now).await
+}
+
+fn news(tenant: TenantId, document: DocumentId, kind: &'static str) -> News {
+    News {
+        tenant,
+        kind,
+        run: None,
+        document: Some(document),
+        job: None,
+        data: serde_json::json!({}),
+    }
+}
+
+/// Ends everything of a document; its versions may then be forgotten.
+pub async fn begin_purge<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    document: DocumentId,
+    by: Option<UserId>,
+    now: DateTime<Utc>,
+) -> Result<Vec<Removing>, Error> {
+    lock_document::<DB>(c, tenant, document).await?;
+    let rows = query(AssertSqlSafe(format!(
+        "{REMOVING} WHERE v.document_id = $1 ORDER BY v.id"
+    )))
+    .bind(document.as_uuid())
+    .fetch_all(&mut *c)
+    .await?;
+    let removing = rows.iter().map(read::<DB>).collect::<Result<Vec<_>, _>>()?;
+    query("UPDATE documents SET removed_at = $2, removed_order = NULL WHERE id = $1")
+        .bind(document.as_uuid())
+        .bind(now)
+        .execute(&mut *c)
+        .await?;
+    lock_runs::<DB>(c, &removing).await?;
+    for version in &removing {
+        withdraw::<DB>(c, version).await?;
+    }
+    for version in &removing {
+        end_runs::<DB>(c, version, "the document was purged", now).await?;
+    }
+    write_down::<DB>(c, tenant, document, LedgerKind::Purged, by, now).await?;
+    tell::<DB>(c, news(tenant, document, "document.purged"), now).await?;
+    Ok(removing)
+}
+
+pub const REMOVING: &str = "SELECT v.id, v.tenant_id, v.kb_id, v.generation_id, v.document_id,
+        v.number, v.content_hash, v.run_id
+    FROM document_versions v";
+
+pub fn read<DB: Dialect>(row: &DB::Row) -> Result<Removing, Error> {
+    let row = Cells::<DB>(row);
+    Ok(Removing {
+        tenant: row.id("tenant_id", TenantId::from_uuid)?,
+        kb: row.id("kb_id", KbId::from_uuid)?,
+        generation: row.id("generation_id", GenerationId::from_uuid)?,
+        document: row.id("document_id", DocumentId::from_uuid)?,
+        version: row.id("id", VersionId::from_uuid)?,
+        number: row.small("number")?,
+        content_hash: row.hash("content_hash")?,
+    })
+}
+
+pub async fn lock_runs<DB: Dialect>(c: &mut Tx<DB>, versions: &[Removing]) -> Result<(), Error> {
+    let sql = format!(
+        "SELECT id FROM ingestion_runs WHERE document_id = $1 AND version_id = $2 {}",
+        DB::FOR_UPDATE
+    );
+    for version in versions {
+        query(AssertSqlSafe(sql.clone()))
+            .bind(version.document.as_uuid())
+            .bind(version.version.as_uuid())
+            .fetch_all(&mut *c)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Takes the version's activations out of history. Document and runs are locked.
+pub async fn withdraw<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<(), Error> {
+    take_back::<DB>(c, version).await?;
+    query("UPDATE document_versions SET state = 'canceled' WHERE id = $1")
+        .bind(version.version.as_uuid())
+        .execute(c)
+        .await?;
+    Ok(())
+}
+
+/// Cancels the version's run, if it lives.
+pub async fn end_runs<DB: Dialect>(
+    c: &mut Tx<DB>,
+    version: &Removing,
+    why: &str,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let rows = query("SELECT id FROM ingestion_runs WHERE document_id = $1 AND version_id = $2")
+        .bind(version.document.as_uuid())
+        .bind(version.version.as_uuid())
+        .fetch_all(&mut *c)
+        .await?;
+    for row in &rows {
+        let run = Cells::<DB>(row).id("id", RunId::from_uuid)?;
+        let error = RunError {
+            code: "canceled".into(),
+            message: why.to_owned(),
+            hint: None,
+        };
+        let canceled = RunStatus::Canceled;
+        end::give_up::<DB>(c, (run, version.version), canceled, error, now).await?;
+    }
+    Ok(())
+}
+
+/// Removes the version's activations. What each had replaced serves on to where it ended:
+/// to this day, if it was open.
+async fn take_back<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<(), Error> {
+    loop {
+        let row = query(
+            "SELECT id, replaced, closed_at FROM activations WHERE version_id = $1
+             ORDER BY opened_at DESC, id DESC LIMIT 1",
+        )
+        .bind(version.version.as_uuid())
+        .fetch_optional(&mut *c)
+        .await?;
+        let Some(row) = row else { return Ok(()) };
+        let change = next_change::<DB>(c, version.generation).await?;
+        let row = Cells::<DB>(&row);
+        let (id, before): (Uuid, Option<Uuid>) = (row.get("id")?, row.get("replaced")?);
+        let closed_at = row.maybe_at("closed_at")?;
+        // First out, then on: at no moment may two be open.
+        query("UPDATE activations SET replaced = $2 WHERE replaced = $1 AND document_id = $3")
+            .bind(id)
+            .bind(before)
+            .bind(version.document.as_uuid())
+            .execute(&mut *c)
+            .await?;
+        query("DELETE FROM activations WHERE id = $1")
+            .bind(id)
+            .execute(&mut *c)
+            .await?;
+        query("UPDATE activations SET closed_at = $2, change = $3 WHERE id = $1")
+            .bind(before)
+            .bind(closed_at)
+            .bind(change)
+            .execute(&mut *c)
+            .await?;
+        query("UPDATE generations SET rebuilt = changes WHERE id = $1")
+            .bind(version.generation.as_uuid())
+            .execute(&mut *c)
+            .await?;
+    }
+}
+
+/// Deletes the rows of versions the index has forgotten, and documents left without any.
+pub async fn forget<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    versions: &[VersionId],
+) -> Result<Vec<ContentHash>, Error> {
+    let mut removing = Vec::with_capacity(versions.len());
+    for version in versions {
+        removing.extend(forgettable::<DB>(c, tenant, *version).await?);
+    }
+    removing.sort_by_key(|version| version.document);
+    for version in &removing {
+        lock_document::<DB>(c, tenant, version.document).await?;
+    }
+    for version in &removing {
+        forget_one::<DB>(c, version).await?;
+    }
+    let mut hashes: Vec<_> = removing
+        .iter()
+        .map(|version| version.content_hash)
+        .collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    unreferenced::<DB>(c, tenant, hashes).await
+}
+
+/// A version that has been withdrawn; `None` for any other, and for one forgotten before.
+async fn forgettable<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    version: VersionId,
+) -> Result<Option<Removing>, Error> {
+    let sql = format!(
+        "{REMOVING} WHERE v.id = $1 AND v.tenant_id = $2 AND v.state = 'canceled'
+           AND NOT EXISTS (SELECT 1 FROM activations a WHERE a.version_id = v.id)"
+    );
+    let row = query(AssertSqlSafe(sql))
+        .bind(version.as_uuid())
+        .bind(tenant.as_uuid())
+        .fetch_optional(c)
+        .await?;
+    row.as_ref().map(read::<DB>).transpose()
+}
+
+async fn forget_one<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<(), Error> {
+    for sql in [
+        "DELETE FROM work WHERE version_id = $1",
+        "DELETE FROM dead_letters WHERE version_id = $1",
+        "DELETE FROM job_versions WHERE version_id = $1",
+        "DELETE FROM document_units WHERE version_id = $1",
+        "DELETE FROM pages WHERE version_id = $1",
+        "DELETE FROM version_metadata WHERE version_id = $1",
+        "DELETE FROM document_versions WHERE id = $1",
+    ] {
+        query(sql)
+            .bind(version.version.as_uuid())
+            .execute(&mut *c)
+            .await?;
+    }
+    let document = version.document.as_uuid();
+    query(
+        "UPDATE documents SET latest_version =
+             (SELECT v.id FROM document_versions v WHERE v.document_id = documents.id
+              ORDER BY v.number DESC LIMIT 1)
+         WHERE id = $1",
+    )
+    .bind(document)
+    .execute(&mut *c)
+    .await?;
+    for sql in [
+        "DELETE FROM source_objects WHERE (source_id, object_key) IN
+             (SELECT source_id, source_uri FROM documents
+              WHERE id = $1 AND latest_version IS NULL)",
+        "DELETE FROM documents WHERE id = $1 AND latest_version IS NULL",
+    ] {
+        query(sql).bind(document).execute(&mut *c).await?;
+    }
+    Ok(())
+}
+
+async fn unreferenced<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    hashes: Vec<ContentHash>,
+) -> Result<Vec<ContentHash>, Error> {
+    let mut free = Vec::new();
+    for hash in hashes {
+        let row = query(
+            "SELECT id FROM document_versions WHERE tenant_id = $1 AND content_hash = $2 LIMIT 1",
+        )
+        .bind(tenant.as_uuid())
+        .bind(bytes(&hash))
+        .fetch_optional(&mut *c)
+        .await?;
+        if row.is_none() {
+            free.push(hash);
+        }
+    }
+    Ok(free)
+}
