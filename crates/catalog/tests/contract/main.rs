@@ -1,28 +1,34 @@
-//! One suite, every backend: what each promises is an ordinary function over the seam.
+//! One suite, every backend: each promise is an ordinary function over the seam.
 
 use std::sync::Arc;
 
 use catalog::{Catalog, Settings};
 use testkit::{Clock, Place};
 
+mod admission;
 mod flow;
+mod jobs;
+mod leases;
+mod operations;
+mod order;
+mod units;
+mod world;
 
-/// A catalog of its own for one promise.
-pub struct World {
-    pub catalog: Arc<dyn Catalog>,
-    pub clock: Clock,
-    pub place: Place,
-}
+use world::World;
 
 async fn sqlite(folder: &tempfile::TempDir) -> World {
     let url = format!("sqlite://{}", folder.path().join("catalog.db").display());
     world(Settings::new(url)).await
 }
 
+async fn postgres() -> World {
+    world(Settings::new(testkit::postgres().await)).await
+}
+
 async fn world(settings: Settings) -> World {
-    let catalog = catalog::open(&settings).await.expect("the catalog opens");
+    let catalog: Arc<dyn Catalog> = catalog::open(&settings).await.expect("the catalog opens");
     let clock = Clock::default();
-    let place = testkit::place(&*catalog, clock.now())
+    let place: Place = testkit::place(&*catalog, clock.now())
         .await
         .expect("a first start");
     World {
@@ -32,14 +38,55 @@ async fn world(settings: Settings) -> World {
     }
 }
 
-#[tokio::test]
-async fn sqlite_takes_a_document_from_admission_to_answering() {
-    let folder = tempfile::tempdir().unwrap();
-    flow::a_document_goes_from_admission_to_answering(&sqlite(&folder).await).await;
+macro_rules! promises {
+    ($($module:ident::$promise:ident),* $(,)?) => {
+        mod on_sqlite {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+            async fn $promise() {
+                let folder = tempfile::tempdir().unwrap();
+                crate::$module::$promise(&crate::sqlite(&folder).await).await;
+            })*
+        }
+
+        mod on_postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+            async fn $promise() {
+                crate::$module::$promise(&crate::postgres().await).await;
+            })*
+        }
+    };
 }
 
-#[tokio::test]
-async fn postgres_takes_a_document_from_admission_to_answering() {
-    let world = world(Settings::new(testkit::postgres().await)).await;
-    flow::a_document_goes_from_admission_to_answering(&world).await;
+promises! {
+    flow::a_document_goes_from_admission_to_answering,
+    flow::a_version_without_units_goes_straight_to_finalize,
+    units::of_sixteen_units_at_once_one_is_last_and_stays_the_last,
+    units::a_repeated_prep_opens_a_pass_and_silences_the_one_before,
+    units::an_answer_that_was_lost_is_given_again,
+    admission::sixty_four_admissions_of_the_same_bytes_make_one_run,
+    admission::bytes_that_serve_are_skipped_and_bytes_that_served_are_not,
+    admission::what_is_anothers_is_unknown,
+    admission::a_nul_in_what_a_document_says_of_itself_is_no_obstacle,
+    leases::no_step_is_handed_out_twice,
+    leases::a_worker_that_overslept_its_lease_changes_nothing,
+    leases::waiting_is_not_failing_and_failing_ends_among_the_dead_letters,
+    leases::a_document_at_fault_leaves_no_work,
+    leases::work_that_went_missing_is_recreated_where_the_run_stands,
+    order::an_older_version_that_finishes_late_is_superseded,
+    order::bytes_shown_again_stand_where_they_were_shown_again,
+    order::a_removed_document_returns_only_with_what_came_after,
+    order::history_can_be_read_rolled_back_and_proven,
+    order::a_generation_is_built_beside_the_one_that_serves,
+    order::a_clock_that_jumps_back_leaves_history_in_order,
+    jobs::the_cursor_moves_with_the_batch_and_counters_add_up,
+    jobs::a_listing_that_was_taken_over_cannot_move_the_cursor,
+    jobs::what_a_source_shows_no_more_is_found,
+    jobs::cancel_takes_what_only_the_job_brought,
+    jobs::a_run_others_wait_for_survives_the_cancel_of_its_job,
+    jobs::a_cancel_beside_another_job_at_work_takes_nothing_of_it,
+    operations::events_come_in_the_order_of_commits,
+    operations::a_request_made_twice_is_answered_once,
+    operations::a_purged_document_leaves_its_ledger_and_nothing_else,
+    operations::status_counts_what_there_is,
+    operations::accounts_are_kept_apart,
 }

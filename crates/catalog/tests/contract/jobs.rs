@@ -1,0 +1,349 @@
+//! Jobs over a source.
+
+use std::time::Duration;
+
+use catalog::{Batch, Error, Job, JobClaim, NewJob, NewSource};
+use model::{JobStatus, RunStatus, SourceUri};
+use serde_json::json;
+
+use crate::World;
+use crate::world::LEASE;
+
+impl World {
+    /// A job of a source of its own, started and taken.
+    async fn job(&self, name: &str) -> JobClaim {
+        let (tenant, kb, now) = (self.place.tenant, self.place.kb, self.clock.now());
+        let config = json!({});
+        let source = NewSource {
+            kb,
+            kind: "folder".into(),
+            name: name.into(),
+            config,
+        };
+        let source = self
+            .catalog
+            .create_source(tenant, source, now)
+            .await
+            .unwrap();
+        let job = NewJob {
+            kb,
+            source: Some(source.id),
+            config: json!({}),
+            initiated_by: None,
+        };
+        let job = self.catalog.create_job(tenant, job, now).await.unwrap();
+        self.catalog.start_job(tenant, job.id, now).await.unwrap();
+        self.listing().await
+    }
+
+    async fn listing(&self) -> JobClaim {
+        let claim = self
+            .catalog
+            .claim_job("worker", LEASE, self.clock.now())
+            .await
+            .unwrap();
+        claim.expect("a job to list")
+    }
+
+    fn batch(&self, claim: &JobClaim, files: &[(&str, &str)], exhausted: bool) -> Batch {
+        let now = self.clock.pass(Duration::from_secs(1));
+        let admission = |(name, content): &(&str, &str)| {
+            let mut admission = self.place.file(name, content, now);
+            (admission.job, admission.source) = (Some(claim.job), claim.source);
+            admission
+        };
+        let admissions: Vec<_> = files.iter().map(admission).collect();
+        let cursor = json!({ "after": files.last().map(|(name, _)| name) });
+        Batch {
+            admissions,
+            seen: Vec::new(),
+            cursor,
+            exhausted,
+        }
+    }
+
+    async fn bring(&self, claim: &JobClaim, files: &[(&str, &str)], exhausted: bool) {
+        let batch = self.batch(claim, files, exhausted);
+        self.catalog
+            .admit_batch(claim, batch, self.clock.now())
+            .await
+            .unwrap();
+    }
+
+    async fn shown(&self, claim: &JobClaim) -> Job {
+        self.catalog
+            .job(self.place.tenant, claim.job)
+            .await
+            .unwrap()
+    }
+
+    async fn cancel(&self, claim: &JobClaim) -> usize {
+        let (catalog, tenant, now) = (&self.catalog, self.place.tenant, self.clock.now());
+        catalog.begin_cancel(tenant, claim.job, now).await.unwrap();
+        let mut removed = 0;
+        loop {
+            let versions = catalog
+                .cancel_some(tenant, claim.job, 3, now)
+                .await
+                .unwrap();
+            if versions.is_empty() {
+                break;
+            }
+            // Interrupted before anything was forgotten, it goes on where it was.
+            assert_eq!(
+                catalog
+                    .cancel_some(tenant, claim.job, 3, now)
+                    .await
+                    .unwrap(),
+                versions
+            );
+            let ids: Vec<_> = versions.iter().map(|version| version.version).collect();
+            catalog.forget_versions(tenant, &ids).await.unwrap();
+            removed += ids.len();
+        }
+        let job = catalog.finish_cancel(tenant, claim.job, now).await.unwrap();
+        assert_eq!(job.status, JobStatus::NotStarted);
+        assert_eq!(job.error.as_deref(), Some("Canceled by user"));
+        assert_eq!((job.cursor, job.counters), (None, Default::default()));
+        removed
+    }
+}
+
+pub async fn the_cursor_moves_with_the_batch_and_counters_add_up(world: &World) {
+    let listing = world.job("folder").await;
+    let again = world
+        .catalog
+        .start_job(world.place.tenant, listing.job, world.clock.now())
+        .await;
+    assert!(
+        matches!(again, Err(Error::Conflict { .. })),
+        "a second start is a conflict"
+    );
+    world
+        .bring(&listing, &[("a", "1"), ("b", "2")], false)
+        .await;
+    assert_eq!(
+        world.shown(&listing).await.cursor,
+        Some(json!({ "after": "b" }))
+    );
+    world.work_off().await;
+
+    // A broken batch changes nothing, its cursor included.
+    let mut broken = world.batch(&listing, &[("c", "3"), ("d", "4")], true);
+    broken.admissions[1].kb = model::KbId::from_uuid(Default::default());
+    assert!(
+        world
+            .catalog
+            .admit_batch(&listing, broken, world.clock.now())
+            .await
+            .is_err()
+    );
+    assert_eq!(world.shown(&listing).await.counters.docs_seen, 2);
+    assert!(world.claim(9).await.is_empty());
+
+    world.bring(&listing, &[("a", "1"), ("c", "3")], true).await;
+    assert_eq!(
+        world.shown(&listing).await.status,
+        JobStatus::Running,
+        "a run is open"
+    );
+    world.work_off().await;
+    let job = world.shown(&listing).await;
+    assert_eq!(job.status, JobStatus::Completed);
+    let counters = job.counters;
+    assert_eq!(
+        (
+            counters.docs_seen,
+            counters.docs_skipped,
+            counters.runs_open
+        ),
+        (4, 1, 0)
+    );
+    assert_eq!((counters.chunks_seen, counters.chunks_processed), (6, 3));
+    assert_eq!((counters.chunks_skipped, counters.chunks_error), (3, 0));
+}
+
+pub async fn a_listing_that_was_taken_over_cannot_move_the_cursor(world: &World) {
+    let sleeper = world.job("folder").await;
+    world.clock.pass(LEASE * 2);
+    let awake = world.listing().await;
+    assert_eq!(awake.job, sleeper.job);
+    let batch = world.batch(&sleeper, &[("a", "1")], true);
+    let told = world
+        .catalog
+        .admit_batch(&sleeper, batch, world.clock.now())
+        .await;
+    assert!(matches!(told, Err(Error::Conflict { .. })));
+    assert!(
+        world.claim(9).await.is_empty(),
+        "nothing was admitted either"
+    );
+    assert!(
+        !world
+            .catalog
+            .heartbeat_job(&sleeper, LEASE, world.clock.now())
+            .await
+            .unwrap()
+    );
+    world.bring(&awake, &[("a", "1")], true).await;
+}
+
+pub async fn what_a_source_shows_no_more_is_found(world: &World) {
+    let (tenant, now) = (world.place.tenant, world.clock.now());
+    let listing = world.job("folder").await;
+    world
+        .bring(&listing, &[("a", "1"), ("b", "2"), ("c", "3")], true)
+        .await;
+    world.work_off().await;
+    world.clock.pass(Duration::from_secs(1));
+    world
+        .catalog
+        .start_job(tenant, listing.job, world.clock.now())
+        .await
+        .unwrap();
+    let listing = world.listing().await;
+    let mut batch = world.batch(&listing, &[("a", "1")], false);
+    batch.seen.push(SourceUri::new("file:///c").unwrap());
+    world
+        .catalog
+        .admit_batch(&listing, batch, world.clock.now())
+        .await
+        .unwrap();
+    let unseen = world.catalog.unseen(&listing, 10).await.unwrap();
+    assert_eq!(unseen.len(), 1);
+    assert_eq!(unseen[0].source_uri.as_str(), "file:///b");
+    assert!(world.clock.now() > now);
+}
+
+pub async fn cancel_takes_what_only_the_job_brought(world: &World) {
+    let before = world.admit("a", "before").await;
+    world.work_off().await;
+    let listing = world.job("folder").await;
+    world
+        .bring(
+            &listing,
+            &[("a", "after"), ("b", "new"), ("c", "new"), ("d", "new")],
+            false,
+        )
+        .await;
+    for claim in world.claim(3).await {
+        world.perform(&claim).await.unwrap();
+    }
+    world.work_off().await;
+    assert_eq!(world.answering().await.len(), 4);
+    world
+        .bring(&listing, &[("e", "queued"), ("f", "queued")], false)
+        .await;
+    let held = world.claim(1).await;
+
+    assert_eq!(world.cancel(&listing).await, 6);
+    assert_eq!(
+        world.answering().await,
+        [before.version],
+        "what it had replaced is back"
+    );
+    assert!(world.claim(9).await.is_empty());
+    assert!(
+        world.perform(&held[0]).await.is_err(),
+        "a step under way changes nothing"
+    );
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let all = catalog::DocumentFilter {
+        active: catalog::Active::All,
+        ..Default::default()
+    };
+    let documents = catalog
+        .documents(tenant, all, catalog::Page::first(10))
+        .await
+        .unwrap()
+        .items;
+    assert_eq!(documents.len(), 1);
+    assert_eq!(documents[0].versions, 1);
+    let filter = catalog::RunFilter {
+        job: Some(listing.job),
+        ..Default::default()
+    };
+    let runs = catalog
+        .runs(tenant, filter, catalog::Page::first(10))
+        .await
+        .unwrap()
+        .items;
+    let canceled = runs
+        .iter()
+        .filter(|run| run.status == RunStatus::Canceled)
+        .count();
+    assert_eq!(
+        (runs.len(), canceled),
+        (6, 2),
+        "runs are kept; those that had ended keep their end"
+    );
+    assert!(catalog.canceling().await.unwrap().is_empty());
+}
+
+pub async fn a_run_others_wait_for_survives_the_cancel_of_its_job(world: &World) {
+    let first = world.job("first").await;
+    world.bring(&first, &[("a", "1"), ("b", "2")], true).await;
+    let second = world.job("second").await;
+    world.bring(&second, &[("a", "1")], true).await;
+    let claims = world.claim(9).await;
+    assert_eq!(claims.len(), 2);
+    world
+        .catalog
+        .begin_cancel(world.place.tenant, first.job, world.clock.now())
+        .await
+        .unwrap();
+    let mut gates = Vec::new();
+    for claim in &claims {
+        gates.push(world.catalog.job_gate(claim).await.unwrap());
+    }
+    assert!(gates.contains(&None) && gates.contains(&Some(JobStatus::Canceled)));
+
+    assert_eq!(world.cancel(&first).await, 1);
+    world.clock.pass(LEASE * 2);
+    world.work_off().await;
+    assert_eq!(world.answering().await.len(), 1);
+    assert_eq!(world.shown(&second).await.counters.runs_open, 0);
+}
+
+pub async fn a_cancel_beside_another_job_at_work_takes_nothing_of_it(world: &World) {
+    let first = world.job("first").await;
+    let names: Vec<String> = (0..12).map(|at| format!("{at:02}")).collect();
+    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "text")).collect();
+    world.bring(&first, &files[..8], false).await;
+    let second = world.job("second").await;
+    let brought = async {
+        for file in &files[4..] {
+            let batch = world.batch(&second, &[*file], file.0 == "11");
+            loop {
+                let batch = batch.clone();
+                match world
+                    .catalog
+                    .admit_batch(&second, batch, world.clock.now())
+                    .await
+                {
+                    Ok(admitted) => break assert_eq!(admitted.len(), 1),
+                    Err(error) => assert!(error.is_retryable(), "{error}"),
+                }
+            }
+        }
+    };
+    let worked = async {
+        for _ in 0..6 {
+            for claim in world.claim(4).await {
+                // Whoever loses to the cancel is told so.
+                drop(world.perform(&claim).await);
+            }
+        }
+    };
+    tokio::join!(brought, worked, world.cancel(&first));
+    world.clock.pass(LEASE * 2);
+    world.work_off().await;
+    assert_eq!(
+        world.answering().await.len(),
+        8,
+        "all the second job brought, nothing else"
+    );
+    let job = world.shown(&second).await;
+    assert_eq!((job.counters.docs_seen, job.counters.runs_open), (8, 0));
+    assert_eq!(job.status, JobStatus::Completed);
+}

@@ -1,0 +1,217 @@
+//! Claims, fences, waits and failures.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use catalog::{Error, Page, Retried, RunError, Wait};
+use futures::future::join_all;
+use model::RunStatus;
+
+use crate::World;
+use crate::world::{ALL, LEASE};
+
+pub async fn no_step_is_handed_out_twice(world: &World) {
+    for at in 0..60 {
+        world.admit(&format!("{at}.txt"), "text").await;
+    }
+    let now = world.clock.now();
+    let worker = async |name: usize| {
+        let mut held = Vec::new();
+        loop {
+            let name = format!("worker {name}");
+            let claims = world
+                .catalog
+                .claim(&ALL, &name, 4, LEASE, now)
+                .await
+                .unwrap();
+            if claims.is_empty() {
+                return held;
+            }
+            held.extend(claims);
+        }
+    };
+    let held: Vec<_> = join_all((0..8).map(worker))
+        .await
+        .into_iter()
+        .flatten()
+        .collect();
+    let distinct: BTreeSet<_> = held.iter().map(|claim| claim.work).collect();
+    assert_eq!((held.len(), distinct.len()), (60, 60));
+
+    // Taken again after their leases, every token is greater than any before.
+    let greatest = held.iter().map(|claim| claim.token).max().unwrap();
+    world.clock.pass(LEASE * 2);
+    assert!(
+        world
+            .claim(60)
+            .await
+            .iter()
+            .all(|claim| claim.token > greatest)
+    );
+}
+
+pub async fn a_worker_that_overslept_its_lease_changes_nothing(world: &World) {
+    world.admit("a.txt", "one").await;
+    let now = world.clock.now();
+    world.prepare(&world.one().await, 1).await;
+    let sleeper = world.one().await;
+    let held = world
+        .catalog
+        .heartbeat(std::slice::from_ref(&sleeper), LEASE, now)
+        .await
+        .unwrap();
+    assert_eq!(held, [true]);
+    assert!(
+        world.claim(1).await.is_empty(),
+        "a running lease is respected"
+    );
+
+    let now = world.clock.pass(LEASE * 2);
+    let awake = world.one().await;
+    assert!(awake.token > sleeper.token);
+    let fenced = |error: Error| matches!(error, Error::Fenced { .. });
+    assert!(fenced(world.complete(&sleeper).await.unwrap_err()));
+    let wait = Wait {
+        not_before: now,
+        why: "asleep".into(),
+    };
+    assert!(fenced(
+        world
+            .catalog
+            .release(&sleeper, wait, now)
+            .await
+            .unwrap_err()
+    ));
+    assert!(fenced(
+        world
+            .catalog
+            .fail_run(&sleeper, oops(), now)
+            .await
+            .unwrap_err()
+    ));
+    assert!(fenced(
+        world
+            .catalog
+            .retry_later(&sleeper, oops(), now, now)
+            .await
+            .unwrap_err()
+    ));
+    let held = world
+        .catalog
+        .heartbeat(&[sleeper, awake.clone()], LEASE, now)
+        .await
+        .unwrap();
+    assert_eq!(held, [false, true]);
+    world.complete(&awake).await.unwrap();
+    world.work_off().await;
+    assert_eq!(world.answering().await.len(), 1);
+}
+
+fn oops() -> RunError {
+    RunError {
+        code: "oops".into(),
+        message: "it did not work".into(),
+        hint: None,
+    }
+}
+
+pub async fn waiting_is_not_failing_and_failing_ends_among_the_dead_letters(world: &World) {
+    let admitted = world.admit("a.txt", "one").await;
+    let (catalog, tenant, run) = (&world.catalog, world.place.tenant, admitted.run.unwrap());
+    for _ in 0..10 {
+        let claim = world.one().await;
+        assert_eq!(claim.attempt, 1, "a wait counts for nothing");
+        let not_before = world.clock.now() + Duration::from_secs(5);
+        let wait = Wait {
+            not_before,
+            why: "the job is paused".into(),
+        };
+        catalog
+            .release(&claim, wait, world.clock.now())
+            .await
+            .unwrap();
+        assert!(world.claim(1).await.is_empty(), "not before its time");
+        let shown = catalog.run(tenant, run).await.unwrap();
+        assert_eq!(shown.waiting.as_deref(), Some("the job is paused"));
+        world.clock.pass(Duration::from_secs(5));
+    }
+    for attempt in 1..=3 {
+        let claim = world.one().await;
+        assert_eq!(claim.attempt, attempt);
+        let now = world.clock.now();
+        let told = catalog.retry_later(&claim, oops(), now, now).await.unwrap();
+        let last = attempt == 3;
+        assert_eq!(
+            told,
+            if last {
+                Retried::DeadLettered
+            } else {
+                Retried::Scheduled
+            }
+        );
+    }
+    let shown = catalog.run(tenant, run).await.unwrap();
+    assert_eq!(
+        (shown.status, shown.error),
+        (RunStatus::Failed, Some(oops()))
+    );
+    assert!(world.claim(1).await.is_empty());
+    let letters = catalog
+        .dead_letters(tenant, Page::first(10))
+        .await
+        .unwrap()
+        .items;
+    assert_eq!((letters.len(), letters[0].run), (1, run));
+
+    let now = world.clock.now();
+    assert_eq!(
+        catalog
+            .replay_dead_letter(tenant, letters[0].id, now)
+            .await
+            .unwrap(),
+        run
+    );
+    let again = catalog.replay_dead_letter(tenant, letters[0].id, now).await;
+    assert!(matches!(again, Err(Error::NotFound { .. })));
+    world.work_off().await;
+    assert_eq!(world.answering().await, [admitted.version]);
+}
+
+pub async fn a_document_at_fault_leaves_no_work(world: &World) {
+    let admitted = world.admit("a.txt", "one").await;
+    world.prepare(&world.one().await, 4).await;
+    let claims = world.claim(2).await;
+    world
+        .catalog
+        .fail_run(&claims[0], oops(), world.clock.now())
+        .await
+        .unwrap();
+    assert!(matches!(
+        world.complete(&claims[1]).await,
+        Err(Error::Fenced { .. })
+    ));
+    assert!(world.claim(10).await.is_empty());
+    let run = world
+        .catalog
+        .run(world.place.tenant, admitted.run.unwrap())
+        .await
+        .unwrap();
+    assert_eq!(run.status, RunStatus::Failed);
+}
+
+pub async fn work_that_went_missing_is_recreated_where_the_run_stands(world: &World) {
+    let admitted = world.admit("a.txt", "one").await;
+    let untouched = Duration::from_secs(3600);
+    let recreate = async || {
+        let now = world.clock.pass(untouched * 2);
+        world
+            .catalog
+            .recreate_missing_work(untouched, now)
+            .await
+            .unwrap()
+    };
+    assert!(recreate().await.is_empty(), "its work is there");
+    world.work_off().await;
+    assert!(recreate().await.is_empty(), "an ended run needs none");
+    assert_eq!(world.answering().await, [admitted.version]);
+}

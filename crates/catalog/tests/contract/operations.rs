@@ -1,0 +1,210 @@
+//! Events, requests, removal for good, counts, accounts.
+
+use std::time::Duration;
+
+use catalog::{
+    Begun, Error, NewApiKey, NewUpload, NewUser, Role, Status, UploadEnd, UploadState, UserChange,
+};
+use futures::future::join_all;
+use model::ContentHash;
+
+use crate::World;
+
+pub async fn events_come_in_the_order_of_commits(world: &World) {
+    let now = world.clock.now();
+    let names: Vec<String> = (0..32).map(|at| format!("{at}.txt")).collect();
+    let writing = join_all(
+        names
+            .iter()
+            .map(|name| world.take(world.place.file(name, "text", now))),
+    );
+    let reading = async {
+        let (mut after, mut seen) = (0, Vec::new());
+        while seen.len() < 32 {
+            let page = world
+                .catalog
+                .events_after(world.place.tenant, after, 5)
+                .await
+                .unwrap();
+            after = page.last().map_or(after, |event| event.id);
+            seen.extend(page);
+            tokio::task::yield_now().await;
+        }
+        seen
+    };
+    let (_, seen) = tokio::join!(writing, reading);
+    let ids: Vec<i64> = seen.iter().map(|event| event.id).collect();
+    assert_eq!(ids, (1..=32).collect::<Vec<_>>(), "none missed, none twice");
+    assert!(seen.iter().all(|event| event.kind == "run.queued"));
+}
+
+pub async fn a_request_made_twice_is_answered_once(world: &World) {
+    let (catalog, tenant, now) = (&world.catalog, world.place.tenant, world.clock.now());
+    let (request, keep) = (ContentHash::of(b"request"), Duration::from_secs(60));
+    let begin = |request, now| catalog.begin_request(tenant, "key", request, keep, now);
+    let begun = join_all((0..8).map(|_| begin(request, now))).await;
+    let fresh = begun
+        .iter()
+        .filter(|begun| matches!(begun, Ok(Begun::Fresh)))
+        .count();
+    assert_eq!(fresh, 1);
+    assert_eq!(begin(request, now).await.unwrap(), Begun::UnderWay);
+    catalog
+        .finish_request(tenant, "key", serde_json::json!({ "ok": true }))
+        .await
+        .unwrap();
+    let answer = Begun::Finished(serde_json::json!({ "ok": true }));
+    assert_eq!(begin(request, now).await.unwrap(), answer);
+    let other = ContentHash::of(b"another");
+    assert_eq!(begin(other, now).await.unwrap(), Begun::OtherRequest);
+    assert_eq!(
+        begin(other, now + keep).await.unwrap(),
+        Begun::Fresh,
+        "keys expire"
+    );
+    catalog.abandon_request(tenant, "key").await.unwrap();
+    assert_eq!(begin(request, now).await.unwrap(), Begun::Fresh);
+}
+
+pub async fn a_purged_document_leaves_its_ledger_and_nothing_else(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let first = world.admit("a.txt", "one").await;
+    world.admit("b.txt", "one").await;
+    world.work_off().await;
+    world.admit("a.txt", "two").await;
+    let now = world.clock.now();
+    let removing = catalog
+        .begin_purge(tenant, first.document, None, now)
+        .await
+        .unwrap();
+    assert_eq!(removing.len(), 2);
+    assert_eq!(world.answering().await.len(), 1);
+    assert!(world.claim(9).await.is_empty());
+    let ids: Vec<_> = removing.iter().map(|version| version.version).collect();
+    let free = catalog.forget_versions(tenant, &ids).await.unwrap();
+    assert_eq!(
+        free,
+        [ContentHash::of(b"two")],
+        "bytes another document has are kept"
+    );
+    assert!(matches!(
+        catalog.document(tenant, first.document).await,
+        Err(Error::NotFound { .. })
+    ));
+    let ledger = catalog.ledger(tenant, first.document).await.unwrap();
+    assert_eq!(ledger.last().unwrap().kind, catalog::LedgerKind::Purged);
+    assert!(
+        catalog
+            .forget_versions(tenant, &ids)
+            .await
+            .unwrap()
+            .is_empty(),
+        "again is nothing"
+    );
+}
+
+pub async fn status_counts_what_there_is(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    world.admit("a.txt", "one").await;
+    world.admit("b.txt", "two").await;
+    world.work_off().await;
+    world.admit("a.txt", "three").await;
+    let now = world.clock.now();
+    let status = catalog.status(tenant, now).await.unwrap();
+    let queue = catalog::QueueDepth {
+        ready: 1,
+        oldest_due: Some(now),
+        ..Default::default()
+    };
+    let expected = Status {
+        documents: 2,
+        documents_active: 2,
+        chunks_active: 4,
+        runs_queued: 1,
+        runs_succeeded: 2,
+        queue,
+        ..Status::default()
+    };
+    assert_eq!(status, expected);
+
+    let expires_at = now + Duration::from_secs(60);
+    let upload = NewUpload {
+        kb: world.place.kb,
+        object_key: "staging/1".into(),
+        filename: "a.pdf".into(),
+        size: 3,
+        media_type: None,
+        initiated_by: None,
+        expires_at,
+    };
+    let upload = catalog.create_upload(tenant, upload, now).await.unwrap();
+    assert_eq!(
+        catalog.upload_by_key("staging/1").await.unwrap(),
+        Some(upload.clone())
+    );
+    assert!(catalog.overdue_uploads(now, 10).await.unwrap().is_empty());
+    assert_eq!(
+        catalog.overdue_uploads(expires_at, 10).await.unwrap(),
+        [upload.clone()]
+    );
+    let ended = catalog
+        .finish_upload(tenant, upload.id, UploadEnd::Expired, now)
+        .await
+        .unwrap();
+    assert_eq!(ended.state, UploadState::Expired);
+}
+
+pub async fn accounts_are_kept_apart(world: &World) {
+    let (catalog, tenant, now) = (&world.catalog, world.place.tenant, world.clock.now());
+    let again = catalog
+        .ensure_first_start(testkit::first_start(), now)
+        .await
+        .unwrap();
+    assert_eq!(
+        (again.tenant, again.kb, again.created),
+        (tenant, world.place.kb, false)
+    );
+    let user = NewUser {
+        login: "ada".into(),
+        role: Role::User,
+        password_hash: "x".into(),
+    };
+    let ada = catalog
+        .create_user(tenant, user.clone(), now)
+        .await
+        .unwrap();
+    assert!(matches!(
+        catalog.create_user(tenant, user, now).await,
+        Err(Error::Conflict { .. })
+    ));
+    let change = UserChange {
+        disabled: Some(true),
+        ..UserChange::default()
+    };
+    let changed = catalog
+        .update_user(tenant, ada.id, change.clone())
+        .await
+        .unwrap();
+    assert_eq!((changed.disabled, changed.role), (true, Role::User));
+    let other = catalog.create_tenant("other", now).await.unwrap().id;
+    let foreign = catalog.update_user(other, ada.id, change).await;
+    assert!(matches!(foreign, Err(Error::NotFound { .. })));
+
+    let hash = ContentHash::of(b"secret");
+    let key = NewApiKey {
+        name: "ci".into(),
+        hash,
+        role: Role::User,
+        scopes: vec!["search".into()],
+        created_by: Some(ada.id),
+        expires_at: None,
+    };
+    let key = catalog.create_api_key(tenant, key, now).await.unwrap();
+    assert!(catalog.revoke_api_key(other, key.id, now).await.is_err());
+    catalog.revoke_api_key(tenant, key.id, now).await.unwrap();
+    let found = catalog.api_key_by_hash(hash).await.unwrap().unwrap();
+    assert_eq!(
+        (found.revoked_at, found.scopes),
+        (Some(now), vec!["search".to_owned()])
+    );
+}

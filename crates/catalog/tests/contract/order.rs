@@ -1,0 +1,184 @@
+//! What answers, and when it did.
+
+use std::time::Duration;
+
+use catalog::{Activated, Deactivated, LedgerKind, LiveFilter, Outcome, Removal};
+use model::{RunStatus, SourceOrder};
+
+use crate::World;
+
+/// Takes the version's steps up to its Finalize and holds that.
+async fn hold(world: &World) -> catalog::Claim {
+    world.prepare(&world.one().await, 0).await;
+    world.one().await
+}
+
+pub async fn an_older_version_that_finishes_late_is_superseded(world: &World) {
+    let older = world.admit("a.txt", "older").await;
+    let late = hold(world).await;
+    let newer = world.admit("a.txt", "newer").await;
+    world.work_off().await;
+    assert_eq!(world.answering().await, [newer.version]);
+
+    assert_eq!(world.activate(&late).await.unwrap(), Activated::Superseded);
+    assert_eq!(world.activate(&late).await.unwrap(), Activated::Superseded);
+    assert_eq!(world.answering().await, [newer.version]);
+    let run = world
+        .catalog
+        .run(world.place.tenant, older.run.unwrap())
+        .await
+        .unwrap();
+    assert_eq!((run.status, run.superseded), (RunStatus::Succeeded, true));
+}
+
+pub async fn bytes_shown_again_stand_where_they_were_shown_again(world: &World) {
+    let kept = world.admit("a.txt", "kept").await;
+    world.work_off().await;
+    world.admit("a.txt", "between").await;
+    let late = hold(world).await;
+    assert!(matches!(
+        world.admit("a.txt", "kept").await.outcome,
+        Outcome::Skipped { .. }
+    ));
+    assert_eq!(world.activate(&late).await.unwrap(), Activated::Superseded);
+    assert_eq!(world.answering().await, [kept.version]);
+}
+
+pub async fn a_removed_document_returns_only_with_what_came_after(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let first = world.admit("a.txt", "one").await;
+    let late = hold(world).await;
+    let removal = Removal::default();
+    let told = catalog
+        .deactivate(tenant, first.document, removal, world.clock.now())
+        .await;
+    assert_eq!(told.unwrap(), Deactivated::NothingOpen);
+    assert_eq!(world.activate(&late).await.unwrap(), Activated::Superseded);
+
+    // Restored from a backup, with the old time of change.
+    let old = world.clock.now() - Duration::from_secs(86_400);
+    world.clock.pass(Duration::from_secs(1));
+    let restored = world.take(world.place.file("a.txt", "one", old)).await;
+    world.work_off().await;
+    assert_eq!(world.answering().await, [restored.version]);
+
+    // By the source's own order, a removal from before is no removal.
+    let stale = Removal {
+        order: Some(SourceOrder::of_time(old - Duration::from_secs(1))),
+        by: None,
+    };
+    let told = catalog
+        .deactivate(tenant, first.document, stale, world.clock.now())
+        .await;
+    assert_eq!(told.unwrap(), Deactivated::Stale);
+    let newer = Removal {
+        order: Some(SourceOrder::of_time(world.clock.now())),
+        by: None,
+    };
+    let told = catalog
+        .deactivate(tenant, first.document, newer, world.clock.now())
+        .await;
+    assert_eq!(told.unwrap(), Deactivated::Closed);
+    assert!(world.answering().await.is_empty());
+}
+
+pub async fn history_can_be_read_rolled_back_and_proven(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let first = world.admit("a.txt", "one").await;
+    world.work_off().await;
+    let then = world.clock.now();
+    let second = world.admit("a.txt", "two").await;
+    world.work_off().await;
+    let as_of = |at| LiveFilter {
+        as_of: Some(at),
+        ..LiveFilter::default()
+    };
+    assert_eq!(world.answering_in(as_of(then)).await, [first.version]);
+    assert_eq!(world.answering().await, [second.version]);
+
+    let now = world.clock.pass(Duration::from_secs(1));
+    catalog
+        .rollback(tenant, first.document, first.version, None, now)
+        .await
+        .unwrap();
+    catalog
+        .rollback(tenant, first.document, first.version, None, now)
+        .await
+        .unwrap();
+    assert_eq!(world.answering().await, [first.version]);
+    assert_eq!(
+        catalog
+            .activations(tenant, first.document)
+            .await
+            .unwrap()
+            .len(),
+        3
+    );
+
+    let ledger = catalog.ledger(tenant, first.document).await.unwrap();
+    let kinds: Vec<_> = ledger.iter().map(|entry| entry.kind).collect();
+    use LedgerKind::{Activated, RolledBack};
+    assert_eq!(kinds, [Activated, Activated, RolledBack]);
+    let mut prev = None;
+    for entry in &ledger {
+        assert_eq!((entry.prev, entry.hash), (prev, entry.computed_hash()));
+        prev = Some(entry.hash);
+    }
+}
+
+pub async fn a_generation_is_built_beside_the_one_that_serves(world: &World) {
+    let (catalog, tenant, kb) = (&world.catalog, world.place.tenant, world.place.kb);
+    let served = world.admit("a.txt", "one").await;
+    world.work_off().await;
+    let now = world.clock.now();
+    let known = catalog
+        .begin_generation(tenant, kb, testkit::generation(), now)
+        .await
+        .unwrap();
+    let building = known.building.unwrap();
+    assert_eq!((known.serving.number, building.number), (1, 2));
+    let second = catalog
+        .begin_generation(tenant, kb, testkit::generation(), now)
+        .await;
+    assert!(matches!(second, Err(catalog::Error::Conflict { .. })));
+
+    let mut admission = world.place.file("a.txt", "one", now);
+    admission.generation = building.id;
+    let built = world.take(admission).await;
+    assert_eq!(
+        built.outcome,
+        Outcome::NewVersion,
+        "the same bytes, in another generation"
+    );
+    world.work_off().await;
+    assert_eq!(world.answering().await, [served.version]);
+    let known = catalog
+        .switch_generation(tenant, kb, building.id)
+        .await
+        .unwrap();
+    assert_eq!((known.serving.number, known.building), (2, None));
+    assert_eq!(world.answering().await, [built.version]);
+}
+
+pub async fn a_clock_that_jumps_back_leaves_history_in_order(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let first = world.admit("a.txt", "one").await;
+    world.work_off().await;
+    world.admit("a.txt", "two").await;
+    let finalize = hold(world).await;
+    let activation = catalog::Activation {
+        version: finalize.step.version(),
+        pass: 1,
+        root_hash: model::ContentHash::of(b"root"),
+        flush: 7,
+        stats: Default::default(),
+    };
+    let earlier = world.clock.now() - Duration::from_secs(3600);
+    catalog
+        .activate(&finalize, activation, earlier)
+        .await
+        .unwrap();
+    let history = catalog.activations(tenant, first.document).await.unwrap();
+    assert_eq!(history[0].closed_at, Some(history[1].opened_at));
+    assert!(history[0].opened_at <= history[1].opened_at);
+}
