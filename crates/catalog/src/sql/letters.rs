@@ -222,34 +222,22 @@ pub async fn recreate<DB: Dialect>(
     untouched: Duration,
     now: DateTime<Utc>,
 ) -> Result<Vec<RunId>, Error> {
-    let sql = format!(
-        "SELECT r.id, r.version_id, v.pass, v.units_open
-         FROM ingestion_runs r JOIN document_versions v ON v.id = r.version_id
+    let rows = query(
+        "SELECT r.id, r.version_id FROM ingestion_runs r
          WHERE r.status IN ('queued', 'running') AND r.updated_at <= $1
            AND NOT EXISTS (SELECT 1 FROM work w WHERE w.run_id = r.id)
-         ORDER BY r.id LIMIT 1000"
-    );
-    let rows = query(AssertSqlSafe(sql))
-        .bind(now - untouched)
-        .fetch_all(&mut *c)
-        .await?;
+         ORDER BY r.id LIMIT 1000",
+    )
+    .bind(now - untouched)
+    .fetch_all(&mut *c)
+    .await?;
     let mut recreated = Vec::with_capacity(rows.len());
     for row in &rows {
         let row = Cells::<DB>(row);
-        let (run, version) = (
-            row.id("id", RunId::from_uuid)?,
-            row.id("version_id", VersionId::from_uuid)?,
-        );
-        let sql = format!(
-            "SELECT id FROM ingestion_runs WHERE id = $1 AND status IN ('queued', 'running') {}",
-            DB::FOR_UPDATE
-        );
-        let live = query(AssertSqlSafe(sql))
-            .bind(run.as_uuid())
-            .fetch_optional(&mut *c)
-            .await?;
-        if live.is_some() {
-            for step in missing::<DB>(c, version, row.small("pass")?).await? {
+        let run = row.id("id", RunId::from_uuid)?;
+        let version = row.id("version_id", VersionId::from_uuid)?;
+        if lock_idle::<DB>(c, run).await? {
+            for step in missing::<DB>(c, version).await? {
                 work::enqueue::<DB>(c, &step, now).await?;
             }
             recreated.push(run);
@@ -258,11 +246,32 @@ pub async fn recreate<DB: Dialect>(
     Ok(recreated)
 }
 
-async fn missing<DB: Dialect>(
-    c: &mut Tx<DB>,
-    version: VersionId,
-    pass: u32,
-) -> Result<Vec<Step>, Error> {
+/// Locks the run; whether it lives and has no work, now that nobody can change either.
+async fn lock_idle<DB: Dialect>(c: &mut Tx<DB>, run: RunId) -> Result<bool, Error> {
+    let sql = format!(
+        "SELECT id FROM ingestion_runs WHERE id = $1 AND status IN ('queued', 'running') {}",
+        DB::FOR_UPDATE
+    );
+    let live = query(AssertSqlSafe(sql))
+        .bind(run.as_uuid())
+        .fetch_optional(&mut *c)
+        .await?;
+    let work = query("SELECT id FROM work WHERE run_id = $1 LIMIT 1")
+        .bind(run.as_uuid())
+        .fetch_optional(c)
+        .await?;
+    Ok(live.is_some() && work.is_none())
+}
+
+async fn missing<DB: Dialect>(c: &mut Tx<DB>, version: VersionId) -> Result<Vec<Step>, Error> {
+    let row = query("SELECT pass FROM document_versions WHERE id = $1")
+        .bind(version.as_uuid())
+        .fetch_optional(&mut *c)
+        .await?;
+    let Some(row) = row else {
+        return Ok(Vec::new());
+    };
+    let pass = Cells::<DB>(&row).small("pass")?;
     if pass == 0 {
         return Ok(vec![Step::Prep { version }]);
     }

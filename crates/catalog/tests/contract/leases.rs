@@ -211,7 +211,13 @@ pub async fn work_that_went_missing_is_recreated_where_the_run_stands(world: &Wo
             .unwrap()
     };
     assert!(recreate().await.is_empty(), "its work is there");
-    world.work_off().await;
+    for stands_at in ["prep", "extract", "finalize"] {
+        world.vandalise("DELETE FROM work").await;
+        assert_eq!(recreate().await, [admitted.run.unwrap()]);
+        let claim = world.one().await;
+        assert_eq!(claim.step.kind().as_str(), stands_at);
+        world.perform(&claim).await.unwrap();
+    }
     assert!(recreate().await.is_empty(), "an ended run needs none");
     assert_eq!(world.answering().await, [admitted.version]);
 }

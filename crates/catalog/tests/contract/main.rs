@@ -32,6 +32,7 @@ async fn world(settings: Settings) -> World {
         .await
         .expect("a first start");
     World {
+        url: settings.url,
         catalog,
         clock,
         place,

@@ -145,7 +145,7 @@ pub async fn status_counts_what_there_is(world: &World) {
     assert!(catalog.overdue_uploads(now, 10).await.unwrap().is_empty());
     assert_eq!(
         catalog.overdue_uploads(expires_at, 10).await.unwrap(),
-        [upload.clone()]
+        std::slice::from_ref(&upload)
     );
     let ended = catalog
         .finish_upload(tenant, upload.id, UploadEnd::Expired, now)

@@ -8,18 +8,31 @@ use catalog::{
     Prepared, RunStats, UnitDone, UnitOutcome,
 };
 use model::{ContentHash, Step, StepKind, UnitName, VersionId};
+use sqlx::Connection;
 use testkit::{Clock, Place};
 
 pub const ALL: [StepKind; 3] = [StepKind::Prep, StepKind::Extract, StepKind::Finalize];
 pub const LEASE: Duration = Duration::from_secs(60);
 
 pub struct World {
+    pub url: String,
     pub catalog: Arc<dyn Catalog>,
     pub clock: Clock,
     pub place: Place,
 }
 
 impl World {
+    /// Does to the database what only an accident would.
+    pub async fn vandalise(&self, sql: &'static str) {
+        if self.url.starts_with("sqlite") {
+            let mut connection = sqlx::SqliteConnection::connect(&self.url).await.unwrap();
+            sqlx::query(sql).execute(&mut connection).await.unwrap();
+        } else {
+            let mut connection = sqlx::PgConnection::connect(&self.url).await.unwrap();
+            sqlx::query(sql).execute(&mut connection).await.unwrap();
+        }
+    }
+
     pub async fn admit(&self, name: &str, content: &str) -> Admitted {
         let now = self.clock.pass(Duration::from_secs(1));
         self.take(self.place.file(name, content, now)).await
