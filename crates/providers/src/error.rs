@@ -29,6 +29,45 @@ pub enum Error {
         tokens: usize,
         limit: usize,
     },
+    #[error("input {index} is empty, which the service refuses")]
+    Empty { index: usize },
+    #[error("input {index} is refused: {message}")]
+    InputRefused { index: usize, message: String },
+    #[error("setting `{name}` {what}")]
+    Setting {
+        name: &'static str,
+        what: &'static str,
+    },
+    #[error("the embedding service asked us to slow down: {message}")]
+    Throttled {
+        retry_after: Option<Duration>,
+        message: String,
+    },
+    #[error("the account of the embedding service has nothing left to spend: {message}")]
+    Quota { message: String },
+    #[error("the embedding service refused the request with {status}: {message}")]
+    Refused { status: u16, message: String },
+    #[error("the request is too much for the embedding service: {message}")]
+    TooMuch { message: String },
+    #[error("the embedding service failed with {status}: {message}")]
+    Unavailable {
+        status: u16,
+        retry_after: Option<Duration>,
+        message: String,
+    },
+    #[error("the embedding service did not answer within {after:?}")]
+    TimedOut { after: Duration },
+    #[error("cannot reach the embedding service")]
+    Unreachable {
+        #[source]
+        source: reqwest::Error,
+    },
+    #[error("the embedding service gave an answer that is none: {what}")]
+    BadAnswer { what: String },
+    #[error("the embedding service answers with {found} dimensions, not {expected}")]
+    WrongDimension { found: usize, expected: usize },
+    #[error("the embedding service kept failing; it is asked again in {retry_after:?}")]
+    CircuitOpen { retry_after: Duration },
     #[error("the embedder stopped before it answered")]
     Stopped,
 }
@@ -55,9 +94,28 @@ impl Error {
             Self::NoWeights { .. }
             | Self::Unreadable { .. }
             | Self::Malformed { .. }
-            | Self::Unsupported { .. } => Kind::Misconfigured,
-            Self::TooLong { index, .. } => Kind::Input { index: *index },
-            Self::Stopped => Kind::Transient { retry_after: None },
+            | Self::Unsupported { .. }
+            | Self::Setting { .. }
+            | Self::Refused { .. }
+            | Self::WrongDimension { .. } => Kind::Misconfigured,
+            Self::TooLong { index, .. }
+            | Self::Empty { index }
+            | Self::InputRefused { index, .. } => Kind::Input { index: *index },
+            Self::Throttled { retry_after, .. } => Kind::Throttled {
+                retry_after: *retry_after,
+            },
+            Self::Quota { .. } => Kind::Quota,
+            Self::Unavailable { retry_after, .. } => Kind::Transient {
+                retry_after: *retry_after,
+            },
+            Self::CircuitOpen { retry_after } => Kind::Transient {
+                retry_after: Some(*retry_after),
+            },
+            Self::TooMuch { .. }
+            | Self::TimedOut { .. }
+            | Self::Unreachable { .. }
+            | Self::BadAnswer { .. }
+            | Self::Stopped => Kind::Transient { retry_after: None },
         }
     }
 }

@@ -8,12 +8,17 @@
 //! is cut to fit: an input too long is an error that says which.
 
 mod error;
-mod hash;
 mod settings;
 
 pub mod tokenize;
 
 pub mod local;
+
+mod estimate;
+pub mod openai;
+pub mod remote;
+
+mod hash;
 
 use std::sync::Arc;
 
@@ -23,7 +28,8 @@ use model::{ModelName, TokenCounter};
 pub use error::{Error, Kind};
 pub use hash::HashEmbedder;
 pub use local::LocalEmbedder;
-pub use settings::{HashSettings, LocalSettings, Settings};
+pub use openai::OpenAiEmbedder;
+pub use settings::{HashSettings, LocalSettings, OpenAiSettings, Secret, Settings};
 
 /// What an embedder is, and what it takes in one call.
 #[derive(Debug, Clone)]
@@ -56,6 +62,7 @@ pub trait Embedder: Send + Sync {
 pub fn open(settings: &Settings) -> Result<Arc<dyn Embedder>, Error> {
     Ok(match settings {
         Settings::Local(local) => Arc::new(LocalEmbedder::open(local)?),
+        Settings::OpenAi(openai) => Arc::new(OpenAiEmbedder::open(openai)?),
         Settings::Hash(hash) => Arc::new(HashEmbedder::new(hash)),
     })
 }

@@ -1,14 +1,20 @@
 //! Which embedder, and what may be tuned about it.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::remote::Retry;
 
 /// `provider` chooses the variant; there is no default provider to fall back to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "provider", rename_all = "snake_case")]
 pub enum Settings {
     Local(LocalSettings),
+    #[serde(rename = "openai")]
+    OpenAi(OpenAiSettings),
     Hash(HashSettings),
 }
 
@@ -29,6 +35,87 @@ impl LocalSettings {
             folder: folder.into(),
             threads: None,
         }
+    }
+}
+
+/// An OpenAI-compatible endpoint: OpenAI, Ollama, vLLM, TEI.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenAiSettings {
+    /// Up to and without `/embeddings`, such as `http://localhost:11434/v1`.
+    pub url: String,
+    pub model: String,
+    #[serde(default)]
+    pub key: Option<Secret>,
+    /// Needed for a model that is not OpenAI's own.
+    #[serde(default)]
+    pub dimension: Option<u32>,
+    /// Of one input; 512 where neither this nor the model's name tells.
+    #[serde(default)]
+    pub max_tokens: Option<u32>,
+    #[serde(default = "batch_items")]
+    pub max_batch_items: usize,
+    /// Put before every query and every passage, for models trained with them.
+    #[serde(default)]
+    pub query_prefix: String,
+    #[serde(default)]
+    pub passage_prefix: String,
+    /// Of one request.
+    #[serde(default = "minute")]
+    pub timeout: Duration,
+    #[serde(skip)]
+    pub retry: Retry,
+}
+
+fn batch_items() -> usize {
+    128
+}
+
+fn minute() -> Duration {
+    Duration::from_secs(60)
+}
+
+impl OpenAiSettings {
+    pub fn of(url: impl Into<String>, model: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            model: model.into(),
+            key: None,
+            dimension: None,
+            max_tokens: None,
+            max_batch_items: batch_items(),
+            query_prefix: String::new(),
+            passage_prefix: String::new(),
+            timeout: minute(),
+            retry: Retry::default(),
+        }
+    }
+}
+
+/// Shown to nobody, written nowhere.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    pub fn new(secret: impl Into<String>) -> Self {
+        Self(secret.into())
+    }
+
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("***")
     }
 }
 

@@ -1,0 +1,159 @@
+//! A status, headers and a body to the error they mean.
+
+use reqwest::header::HeaderMap;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::wait;
+use crate::Error;
+
+#[derive(Deserialize)]
+struct Body {
+    error: Detail,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Detail {
+    message: String,
+    r#type: Option<String>,
+    /// A word at OpenAI; behind some proxies the status that was meant.
+    code: Value,
+}
+
+/// `None` when there is no fault. A body that holds an error is one, whatever the status.
+pub fn of(status: u16, headers: &HeaderMap, body: &[u8]) -> Option<Error> {
+    let detail = detail(body);
+    if (200..300).contains(&status) && detail.is_none() {
+        return None;
+    }
+    let detail = detail.unwrap_or_default();
+    let status = meant_status(status, &detail);
+    Some(classify(status, headers, detail))
+}
+
+/// Some servers put a bare string where the object belongs.
+fn detail(body: &[u8]) -> Option<Detail> {
+    if let Ok(Body { error }) = serde_json::from_slice(body) {
+        return Some(error);
+    }
+    let value: Value = serde_json::from_slice(body).ok()?;
+    let message = value["error"].as_str()?.to_owned();
+    Some(Detail {
+        message,
+        ..Detail::default()
+    })
+}
+
+fn meant_status(status: u16, detail: &Detail) -> u16 {
+    if status >= 400 {
+        return status;
+    }
+    let code = match &detail.code {
+        Value::Number(number) => number.as_u64(),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    };
+    match code {
+        Some(code @ 400..=599) => code as u16,
+        _ if detail.says("rate_limit") || detail.says("rate limit") => 429,
+        _ => 502,
+    }
+}
+
+fn classify(status: u16, headers: &HeaderMap, detail: Detail) -> Error {
+    let retry_after = wait::asked(headers, &detail.message);
+    let too_much = [
+        "max_tokens_per_request",
+        "maximum context length",
+        "too large",
+    ];
+    let quota = detail.says("insufficient_quota") || detail.says("billing");
+    let message = shortened(&detail.message);
+    match status {
+        402 => Error::Quota { message },
+        429 if quota => Error::Quota { message },
+        429 => Error::Throttled {
+            retry_after,
+            message,
+        },
+        413 => Error::TooMuch { message },
+        400 | 422 if too_much.iter().any(|words| detail.says(words)) => Error::TooMuch { message },
+        408 | 409 | 425 | 500.. => Error::Unavailable {
+            status,
+            retry_after,
+            message,
+        },
+        _ => Error::Refused { status, message },
+    }
+}
+
+impl Detail {
+    fn says(&self, words: &str) -> bool {
+        let within = |text: &str| text.to_ascii_lowercase().contains(words);
+        within(&self.message)
+            || self.r#type.as_deref().is_some_and(within)
+            || self.code.as_str().is_some_and(within)
+    }
+}
+
+/// Enough for a person to act on, and too little to carry a document.
+fn shortened(message: &str) -> String {
+    message.chars().take(300).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+    use std::time::Duration;
+
+    fn kind(status: u16, header: Option<(&'static str, &str)>, body: &str) -> Option<Kind> {
+        let mut headers = HeaderMap::new();
+        if let Some((name, value)) = header {
+            headers.insert(name, value.parse().unwrap());
+        }
+        of(status, &headers, body.as_bytes()).map(|error| error.kind())
+    }
+
+    fn throttled(wait: Option<Duration>) -> Option<Kind> {
+        Some(Kind::Throttled { retry_after: wait })
+    }
+
+    #[test]
+    fn a_limit_is_told_from_an_empty_account() {
+        let tokens = r#"{"error":{"message":"Rate limit reached on tokens per min (TPM). Please try again in 2.812s.","type":"tokens","code":"rate_limit_exceeded"}}"#;
+        assert_eq!(
+            kind(429, None, tokens),
+            throttled(Some(Duration::from_millis(2812)))
+        );
+        let header = Some(("retry-after", "20"));
+        assert_eq!(
+            kind(429, header, tokens),
+            throttled(Some(Duration::from_secs(20)))
+        );
+        assert_eq!(kind(429, None, "busy"), throttled(None));
+        let quota = r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#;
+        assert_eq!(kind(429, header, quota), Some(Kind::Quota));
+    }
+
+    #[test]
+    fn an_error_inside_a_success_is_an_error() {
+        let by_number = r#"{"error":{"message":"slow down","code":429}}"#;
+        let by_word = r#"{"error":{"message":"x","code":"rate_limit_exceeded"}}"#;
+        assert_eq!(kind(200, None, by_number), throttled(None));
+        assert_eq!(kind(200, None, by_word), throttled(None));
+        assert_eq!(kind(200, None, r#"{"data":[]}"#), None);
+    }
+
+    #[test]
+    fn what_only_a_person_can_change_is_not_tried_again() {
+        for status in [400, 401, 403, 404] {
+            assert_eq!(kind(status, None, "{}"), Some(Kind::Misconfigured));
+        }
+        for status in [500, 502, 503, 504] {
+            let transient = Kind::Transient { retry_after: None };
+            assert_eq!(kind(status, None, "<html>"), Some(transient));
+        }
+    }
+}

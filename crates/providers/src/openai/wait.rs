@@ -1,0 +1,122 @@
+//! How long a service asks us to wait, in the several ways it says so.
+
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::HeaderMap;
+
+/// The first of: an exact header, the reset of whichever limit is used up, the message.
+pub fn asked(headers: &HeaderMap, message: &str) -> Option<Duration> {
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    let milliseconds = || positive(text("retry-after-ms")?).map(|ms| ms.div_f64(1000.0));
+    let seconds = || positive(text("retry-after")?);
+    let date = || until(text("retry-after")?, text("date")?);
+    let reset = || {
+        let spent = |what: &&str| text(&format!("x-ratelimit-remaining-{what}")) == Some("0");
+        let resets = ["requests", "tokens"]
+            .into_iter()
+            .filter(|what| spent(what));
+        resets
+            .filter_map(|what| go_duration(text(&format!("x-ratelimit-reset-{what}"))?))
+            .max()
+    };
+    milliseconds()
+        .or_else(seconds)
+        .or_else(date)
+        .or_else(reset)
+        .or_else(|| in_words(message))
+}
+
+/// Some proxies send 0 or -1 where they mean that they do not know.
+fn positive(text: &str) -> Option<Duration> {
+    let seconds = text.parse::<f64>().ok().filter(|s| *s > 0.0)?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// Both dates are the service's, so its clock may be wrong.
+fn until(then: &str, now: &str) -> Option<Duration> {
+    let parse = |text| httpdate::parse_http_date(text).ok();
+    let (then, now): (SystemTime, SystemTime) = (parse(then)?, parse(now)?);
+    then.duration_since(now).ok()
+}
+
+/// `Please try again in 2.812s`, `in 120ms`, `in 6m0s`.
+fn in_words(message: &str) -> Option<Duration> {
+    let (_, rest) = message.split_once("try again in ")?;
+    let word = rest.split_whitespace().next()?;
+    go_duration(word.trim_end_matches(['.', ',']))
+}
+
+/// `12ms`, `1.5s`, `6m0s`, `1h2m3s`.
+fn go_duration(text: &str) -> Option<Duration> {
+    let mut total = Duration::ZERO;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let unit = rest.find(|c: char| c.is_ascii_alphabetic())?;
+        let number: f64 = rest[..unit].parse().ok()?;
+        let after = &rest[unit..];
+        let end = after.find(|c: char| !c.is_ascii_alphabetic());
+        let (name, next) = after.split_at(end.unwrap_or(after.len()));
+        let seconds = match name {
+            "ms" => 0.001,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return None,
+        };
+        total += Duration::try_from_secs_f64(number * seconds).ok()?;
+        rest = next;
+    }
+    (!total.is_zero()).then_some(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_of_saying_it_is_understood() {
+        type Case = (
+            &'static [(&'static str, &'static str)],
+            &'static str,
+            Option<u64>,
+        );
+        let cases: [Case; 9] = [
+            (&[("retry-after", "3")], "", Some(3000)),
+            (
+                &[("retry-after-ms", "250"), ("retry-after", "1")],
+                "",
+                Some(250),
+            ),
+            (&[("retry-after", "-1")], "", None),
+            (
+                &[
+                    ("retry-after", "Sun, 06 Nov 1994 08:49:47 GMT"),
+                    ("date", "Sun, 06 Nov 1994 08:49:37 GMT"),
+                ],
+                "",
+                Some(10_000),
+            ),
+            (
+                &[
+                    ("x-ratelimit-remaining-tokens", "0"),
+                    ("x-ratelimit-reset-tokens", "6m0s"),
+                    ("x-ratelimit-reset-requests", "9h"),
+                ],
+                "",
+                Some(360_000),
+            ),
+            (&[], "Please try again in 2.812s. Visit", Some(2812)),
+            (&[], "try again in 12ms", Some(12)),
+            (&[], "try again in a while", None),
+            (&[], "", None),
+        ];
+        for (pairs, message, expected) in cases {
+            let mut headers = HeaderMap::new();
+            for (name, value) in pairs {
+                headers.insert(*name, value.parse().unwrap());
+            }
+            let asked = asked(&headers, message).map(|d| d.as_millis() as u64);
+            assert_eq!(asked, expected, "{pairs:?} {message}");
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! An embeddings service that answers from a script, then well.
+
+use std::sync::{Arc, Mutex};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+
+pub const RATE_LIMIT: &str = r#"{"error":{"message":"Rate limit reached for double on tokens per min (TPM): Limit 1000, Used 976, Requested 70. Please try again in 3ms.","type":"tokens","param":null,"code":"rate_limit_exceeded"}}"#;
+pub const QUOTA: &str = r#"{"error":{"message":"You exceeded your current quota, please check your plan","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}"#;
+pub const TOO_MANY_TOKENS: &str = r#"{"error":{"message":"Requested 416735 tokens, max 300000 tokens per request","type":"max_tokens_per_request","param":null,"code":"max_tokens_per_request"}}"#;
+
+const DIMENSION: usize = 8;
+
+#[derive(Clone)]
+pub struct Answer {
+    status: u16,
+    headers: Vec<(&'static str, &'static str)>,
+    body: Body,
+}
+
+#[derive(Clone)]
+enum Body {
+    Text(&'static str),
+    Vectors,
+    Numbers,
+    WrongCount,
+    WrongDimension,
+    NotANumber,
+    /// Ends before the length it announced.
+    Truncated,
+    HangUp,
+    Silence,
+}
+
+impl Answer {
+    pub fn status(status: u16) -> Self {
+        Self {
+            status,
+            headers: vec![],
+            body: Body::Text("{}"),
+        }
+    }
+
+    pub fn header(mut self, name: &'static str, value: &'static str) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    pub fn body(self, text: &'static str) -> Self {
+        self.with(Body::Text(text))
+    }
+
+    pub fn good() -> Self {
+        Self::status(200).with(Body::Vectors)
+    }
+
+    pub fn numbers() -> Self {
+        Self::status(200).with(Body::Numbers)
+    }
+
+    pub fn wrong_count() -> Self {
+        Self::status(200).with(Body::WrongCount)
+    }
+
+    pub fn wrong_dimension() -> Self {
+        Self::status(200).with(Body::WrongDimension)
+    }
+
+    pub fn not_a_number() -> Self {
+        Self::status(200).with(Body::NotANumber)
+    }
+
+    pub fn truncated() -> Self {
+        Self::status(200).with(Body::Truncated)
+    }
+
+    pub fn hang_up() -> Self {
+        Self::status(200).with(Body::HangUp)
+    }
+
+    pub fn silence() -> Self {
+        Self::status(200).with(Body::Silence)
+    }
+
+    fn with(mut self, body: Body) -> Self {
+        self.body = body;
+        self
+    }
+
+    fn is_good(&self) -> bool {
+        matches!(self.body, Body::Vectors | Body::Numbers)
+    }
+}
+
+/// What the double makes of a text: a unit vector that tells it from the others.
+pub fn vector(text: &str) -> Vec<f32> {
+    let sum: usize = text.bytes().map(usize::from).sum();
+    let mut vector = vec![0.0; DIMENSION];
+    vector[sum % DIMENSION] = 1.0;
+    vector
+}
+
+#[derive(Default)]
+struct Seen {
+    script: std::collections::VecDeque<Answer>,
+    sizes: Vec<usize>,
+    keys: Vec<String>,
+    answered: Vec<String>,
+}
+
+pub struct Double {
+    url: String,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Double {
+    pub async fn start(script: Vec<Answer>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let seen = Arc::new(Mutex::new(Seen {
+            script: script.into(),
+            ..Seen::default()
+        }));
+        let shared = Arc::clone(&seen);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, Arc::clone(&shared)));
+            }
+        });
+        Self { url, seen }
+    }
+
+    pub fn url(&self) -> String {
+        self.url.clone()
+    }
+
+    pub fn request_sizes(&self) -> Vec<usize> {
+        self.seen.lock().unwrap().sizes.clone()
+    }
+
+    pub fn keys(&self) -> Vec<String> {
+        self.seen.lock().unwrap().keys.clone()
+    }
+
+    pub fn assert_answered_once(&self, texts: &[String]) {
+        let mut answered = self.seen.lock().unwrap().answered.clone();
+        let mut texts = texts.to_vec();
+        answered.sort();
+        texts.sort();
+        assert_eq!(answered, texts);
+    }
+}
+
+/// One request a connection.
+async fn serve(stream: TcpStream, seen: Arc<Mutex<Seen>>) {
+    let mut stream = BufReader::new(stream);
+    let (key, request) = read(&mut stream).await;
+    let texts: Vec<String> = serde_json::from_value(request["input"].clone()).unwrap();
+    assert_eq!(request["encoding_format"], "base64");
+    let answer = {
+        let mut seen = seen.lock().unwrap();
+        let answer = seen.script.pop_front().unwrap_or_else(Answer::good);
+        seen.sizes.push(texts.len());
+        seen.keys.push(key);
+        if answer.is_good() {
+            seen.answered.extend(texts.iter().cloned());
+        }
+        answer
+    };
+    match answer.body {
+        Body::HangUp => return,
+        Body::Silence => std::future::pending().await,
+        _ => {}
+    }
+    let bytes = written(&answer, &texts);
+    // A client that gave up is not the double's concern.
+    let _ = stream.write_all(&bytes).await;
+    let _ = stream.shutdown().await;
+}
+
+async fn read(stream: &mut BufReader<TcpStream>) -> (String, Value) {
+    let (mut key, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).await.unwrap();
+        let line = line.trim_end();
+        if line.is_empty() {
+            break;
+        }
+        let (name, value) = line.split_once(": ").unwrap_or((line, ""));
+        match name.to_ascii_lowercase().as_str() {
+            "authorization" => key = value.to_owned(),
+            "content-length" => length = value.parse().unwrap(),
+            _ => {}
+        }
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.unwrap();
+    (key, serde_json::from_slice(&body).unwrap())
+}
+
+fn written(answer: &Answer, texts: &[String]) -> Vec<u8> {
+    let body = match answer.body {
+        Body::Text(text) => text.to_owned(),
+        _ => vectors(&answer.body, texts).to_string(),
+    };
+    let mut head = format!(
+        "HTTP/1.1 {} Scripted\r\nconnection: close\r\n",
+        answer.status
+    );
+    for (name, value) in &answer.headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    head += &format!("content-length: {}\r\n\r\n", body.len());
+    let cut = match answer.body {
+        Body::Truncated => body.len() / 2,
+        _ => body.len(),
+    };
+    [head.as_bytes(), &body.as_bytes()[..cut]].concat()
+}
+
+/// Last first: an answer's order is in its indices.
+fn vectors(body: &Body, texts: &[String]) -> Value {
+    let item = |(index, text): (usize, &String)| {
+        let mut vector = vector(text);
+        match body {
+            Body::NotANumber => vector[0] = f32::NAN,
+            Body::WrongDimension => vector.push(0.0),
+            _ => {}
+        }
+        let bytes: Vec<u8> = vector.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let embedding = match body {
+            Body::Numbers => json!(vector),
+            _ => json!(BASE64_STANDARD.encode(bytes)),
+        };
+        json!({"object": "embedding", "index": index, "embedding": embedding})
+    };
+    let skipped = usize::from(matches!(body, Body::WrongCount));
+    let data: Vec<_> = texts
+        .iter()
+        .enumerate()
+        .skip(skipped)
+        .rev()
+        .map(item)
+        .collect();
+    json!({"object": "list", "data": data, "model": "double", "usage": {"prompt_tokens": 1, "total_tokens": 1}})
+}

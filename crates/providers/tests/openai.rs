@@ -1,0 +1,163 @@
+//! The OpenAI embedder beside a double of the service that fails in every way it documents.
+//!
+//! The double is a real listener on this machine; the waits it asks for are milliseconds.
+
+mod double;
+
+use std::time::Duration;
+
+use double::{Answer, Double};
+use providers::remote::Retry;
+use providers::{Embedder, Error, Kind, OpenAiEmbedder, OpenAiSettings, Secret};
+
+const DIMENSION: u32 = 8;
+
+fn settings(double: &Double) -> OpenAiSettings {
+    OpenAiSettings {
+        key: Some(Secret::new("sk-test")),
+        dimension: Some(DIMENSION),
+        max_batch_items: 4,
+        timeout: Duration::from_secs(5),
+        retry: Retry {
+            first_wait: Duration::from_millis(1),
+            ..Retry::default()
+        },
+        ..OpenAiSettings::of(double.url(), "double")
+    }
+}
+
+fn texts(count: usize) -> Vec<String> {
+    (0..count).map(|n| format!("passage {n}")).collect()
+}
+
+/// Every text answered, in order, and none of them twice.
+async fn assert_all_embedded_once(double: &Double, embedder: &OpenAiEmbedder, texts: &[String]) {
+    let vectors = embedder.embed_passages(texts).await.unwrap();
+    let expected: Vec<_> = texts.iter().map(|text| double::vector(text)).collect();
+    assert_eq!(vectors, expected);
+    double.assert_answered_once(texts);
+}
+
+#[tokio::test]
+async fn a_call_is_cut_into_requests_and_answered_in_order() {
+    let double = Double::start(vec![]).await;
+    let embedder = OpenAiEmbedder::open(&settings(&double)).unwrap();
+    assert_all_embedded_once(&double, &embedder, &texts(10)).await;
+    assert_eq!(double.request_sizes(), [4, 4, 2]);
+    assert_eq!(double.keys(), ["Bearer sk-test"; 3]);
+}
+
+#[tokio::test]
+async fn whatever_passes_is_sat_out_and_nothing_is_embedded_twice() {
+    let passing = [
+        Answer::status(429).body(double::RATE_LIMIT),
+        Answer::status(429).header("retry-after-ms", "2"),
+        Answer::status(500).body("<html>oops</html>"),
+        Answer::status(503).header("retry-after", "0"),
+        Answer::status(200).body(r#"{"error":{"message":"slow down","code":429}}"#),
+        Answer::wrong_count(),
+        Answer::not_a_number(),
+        Answer::truncated(),
+        Answer::hang_up(),
+        Answer::numbers(),
+    ];
+    for failure in passing {
+        let double = Double::start(vec![Answer::good(), failure.clone()]).await;
+        let embedder = OpenAiEmbedder::open(&settings(&double)).unwrap();
+        assert_all_embedded_once(&double, &embedder, &texts(9)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_says_nothing_is_left_and_asked_again() {
+    let double = Double::start(vec![Answer::silence()]).await;
+    let embedder = OpenAiEmbedder::open(&OpenAiSettings {
+        timeout: Duration::from_millis(50),
+        ..settings(&double)
+    });
+    assert_all_embedded_once(&double, &embedder.unwrap(), &texts(3)).await;
+}
+
+#[tokio::test]
+async fn a_long_wait_is_handed_to_the_caller_and_what_was_answered_is_kept() {
+    let wait = Answer::status(429).header("retry-after-ms", "40");
+    let double = Double::start(vec![Answer::good(), wait]).await;
+    let mut settings = settings(&double);
+    settings.retry.patience = Duration::from_millis(30);
+    let embedder = OpenAiEmbedder::open(&settings).unwrap();
+    let error = embedder.embed_passages(&texts(9)).await.unwrap_err();
+    let asked = Duration::from_millis(40);
+    let retry_after = Some(asked);
+    assert_eq!(error.kind(), Kind::Throttled { retry_after });
+    assert_eq!(double.request_sizes().len(), 2);
+
+    // The caller does as it was told, then asks again.
+    tokio::time::sleep(asked).await;
+    assert_all_embedded_once(&double, &embedder, &texts(9)).await;
+}
+
+#[tokio::test]
+async fn what_only_a_person_can_change_is_asked_once() {
+    let cases = [
+        (Answer::status(429).body(double::QUOTA), Kind::Quota),
+        (Answer::status(401), Kind::Misconfigured),
+        (Answer::status(404), Kind::Misconfigured),
+        (Answer::wrong_dimension(), Kind::Misconfigured),
+    ];
+    for (answer, kind) in cases {
+        let double = Double::start(vec![answer]).await;
+        let embedder = OpenAiEmbedder::open(&settings(&double)).unwrap();
+        let error = embedder.embed_passages(&texts(2)).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        assert_eq!(double.request_sizes(), [2]);
+    }
+}
+
+#[tokio::test]
+async fn a_request_too_large_is_halved_until_one_input_is_left_to_blame() {
+    let too_large = || Answer::status(400).body(double::TOO_MANY_TOKENS);
+    let double = Double::start(vec![too_large()]).await;
+    let embedder = OpenAiEmbedder::open(&settings(&double)).unwrap();
+    assert_all_embedded_once(&double, &embedder, &texts(4)).await;
+    assert_eq!(double.request_sizes(), [4, 2, 2]);
+
+    let double = Double::start(vec![too_large(), too_large(), too_large()]).await;
+    let embedder = OpenAiEmbedder::open(&settings(&double)).unwrap();
+    let error = embedder.embed_passages(&texts(4)).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Input { index: 0 });
+}
+
+#[tokio::test]
+async fn an_input_that_cannot_be_sent_is_named_before_anything_is() {
+    let double = Double::start(vec![]).await;
+    let embedder = OpenAiEmbedder::open(&settings(&double)).unwrap();
+    let empty = [String::from("fine"), String::new()];
+    let long = [String::from("word ").repeat(600)];
+    let error = embedder.embed_passages(&empty).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Input { index: 1 });
+    let error = embedder.embed_passages(&long).await.unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::TooLong {
+                index: 0,
+                limit: 512,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert!(double.request_sizes().is_empty());
+}
+
+#[tokio::test]
+async fn a_service_that_keeps_failing_is_left_alone_for_a_while() {
+    let double = Double::start(vec![Answer::status(500); 6]).await;
+    let embedder = OpenAiEmbedder::open(&settings(&double)).unwrap();
+    embedder.embed_passages(&texts(1)).await.unwrap_err();
+    for _ in 0..2 {
+        let error = embedder.embed_passages(&texts(1)).await.unwrap_err();
+        assert!(matches!(error, Error::CircuitOpen { .. }), "{error}");
+        assert_eq!(double.request_sizes().len(), 5);
+    }
+}
