@@ -1,0 +1,243 @@
+//! Takes a delta of samples to the store, as one batch.
+//!
+//! New series are numbered here and nowhere else, one flush at a time: two first
+//! writes of a series meet in one delta or in two flushes, and get one number
+//! either way. Dictionary, labels, bitmaps and samples go in the same batch, so
+//! no sample is ever without its series.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use coordinator::{BoxError, Epochs, FlushError, FlushHandler, Flushed};
+use roaring::RoaringBitmap;
+use slatedb::{Db, DbSnapshot, ErrorKind, WriteBatch};
+use tokio::sync::Mutex;
+
+use crate::codec::encode_samples;
+use crate::delta::{OfSeries, Samples};
+use crate::key::{self, Number};
+use crate::label::Fingerprint;
+use crate::merge::{encode_bitmap, latest_of_each};
+use crate::sample::Sample;
+use crate::store::Meta;
+use crate::tier::{Bucket, Tier};
+use crate::{Error, Settings, expire};
+
+/// Numbers remembered; beyond it they are read again from the store.
+const REMEMBERED: usize = 1 << 20;
+
+pub(crate) struct Slate {
+    pub db: Db,
+    pub settings: Settings,
+    pub horizon: Arc<AtomicI64>,
+    state: Mutex<State>,
+}
+
+/// What the last flush left. Changed only after the store has taken a batch.
+struct State {
+    meta: Meta,
+    numbers: HashMap<Fingerprint, Number>,
+}
+
+/// A batch in the making, with what becomes true once it is written.
+pub(crate) struct Draft {
+    pub batch: WriteBatch,
+    pub meta: Meta,
+    fresh: HashMap<Fingerprint, Number>,
+    pairs: BTreeMap<Vec<u8>, RoaringBitmap>,
+}
+
+impl Slate {
+    pub fn new(db: Db, settings: Settings, meta: Meta) -> Self {
+        Self {
+            db,
+            settings,
+            horizon: Arc::new(AtomicI64::new(meta.horizon(Tier::Samples))),
+            state: Mutex::new(State {
+                meta,
+                numbers: HashMap::new(),
+            }),
+        }
+    }
+
+    async fn draft(&self, state: &State, delta: &Samples, flush: u64) -> Result<Draft, Error> {
+        let mut draft = Draft::new(&state.meta, flush);
+        for (fingerprint, series) in &delta.of {
+            let number = match state.numbers.get(fingerprint) {
+                Some(number) => *number,
+                None => self.number(&mut draft, *fingerprint, series).await?,
+            };
+            draft.add_samples(number, &series.samples);
+        }
+        draft.finish();
+        Ok(draft)
+    }
+
+    /// The number of a series that is not remembered: from the store, or a new one.
+    async fn number(
+        &self,
+        draft: &mut Draft,
+        fingerprint: Fingerprint,
+        series: &OfSeries,
+    ) -> Result<Number, Error> {
+        let number = match self.db.get(key::number_of(fingerprint)).await? {
+            Some(stored) => {
+                let stored = stored.as_ref().try_into();
+                let stored = stored.map_err(|_| Error::corrupt("the number of a series"))?;
+                Number(u32::from_be_bytes(stored))
+            }
+            None => draft.add_series(fingerprint, series),
+        };
+        draft.fresh.insert(fingerprint, number);
+        Ok(number)
+    }
+
+    async fn write(&self, draft: Draft, state: &mut State) -> Result<u64, Error> {
+        let Draft {
+            batch, meta, fresh, ..
+        } = draft;
+        let written = durable::effect("series.flush", self.db.write(batch)).await?;
+        if state.numbers.len() + fresh.len() > REMEMBERED {
+            state.numbers.clear();
+        }
+        state.numbers.extend(fresh);
+        state.meta = meta;
+        let horizon = state.meta.horizon(Tier::Samples);
+        self.horizon.store(horizon, Ordering::Relaxed);
+        Ok(written.seqnum())
+    }
+
+    async fn put(
+        &self,
+        delta: &Samples,
+        epochs: Epochs,
+    ) -> Result<Flushed<Arc<DbSnapshot>>, Error> {
+        let mut state = self.state.lock().await;
+        let draft = self.draft(&state, delta, epochs.last.0).await?;
+        let mut sequence = self.write(draft, &mut state).await?;
+        if let Some(now) = delta.expire {
+            for bucket in expire::due(&self.db, &state.meta, &self.settings, now).await? {
+                let mut draft = Draft::new(&state.meta, epochs.last.0);
+                expire::thin_out(&self.db, bucket, &mut draft).await?;
+                sequence = self.write(draft, &mut state).await?;
+            }
+        }
+        Ok(Flushed {
+            snapshot: self.db.snapshot()?,
+            sequence,
+        })
+    }
+}
+
+impl Draft {
+    fn new(meta: &Meta, flush: u64) -> Self {
+        Self {
+            batch: WriteBatch::new(),
+            meta: Meta {
+                flush,
+                ..meta.clone()
+            },
+            fresh: HashMap::new(),
+            pairs: BTreeMap::new(),
+        }
+    }
+
+    fn add_series(&mut self, fingerprint: Fingerprint, series: &OfSeries) -> Number {
+        let number = Number(self.meta.next_number);
+        self.meta.next_number += 1;
+        let id = number.0.to_be_bytes();
+        self.batch.put(key::number_of(fingerprint), id);
+        self.batch
+            .put(key::labels_of(number), series.labels.encode());
+        for (name, value) in series.labels.pairs() {
+            let bitmap = self.pairs.entry(key::pair(name, value)).or_default();
+            bitmap.insert(number.0);
+        }
+        number
+    }
+
+    fn add_samples(&mut self, number: Number, samples: &[Sample]) {
+        let mut buckets: BTreeMap<Bucket, Vec<Sample>> = BTreeMap::new();
+        // A sample may be overtaken by the horizon after it was checked; its bucket is gone then.
+        let horizon = self.meta.horizon(Tier::Samples);
+        for sample in samples.iter().filter(|sample| sample.at >= horizon) {
+            let bucket = Tier::Samples
+                .bucket(sample.at)
+                .expect("checked by the delta");
+            buckets.entry(bucket).or_default().push(*sample);
+        }
+        for (bucket, samples) in buckets {
+            let samples = latest_of_each(samples, |sample| sample.at);
+            self.batch
+                .merge(key::samples(bucket, number), encode_samples(&samples));
+        }
+    }
+
+    /// A tier holds nothing from before the end of this bucket any more.
+    pub fn set_horizon(&mut self, emptied: Bucket) {
+        let horizon = &mut self.meta.horizons[emptied.tier as usize];
+        *horizon = emptied.end().max(*horizon);
+        self.batch.put(key::META, self.meta.encode());
+    }
+
+    fn finish(&mut self) {
+        for (pair, numbers) in std::mem::take(&mut self.pairs) {
+            self.batch.merge(pair, encode_bitmap(&numbers));
+        }
+        self.batch.put(key::META, self.meta.encode());
+    }
+}
+
+impl FlushHandler for Slate {
+    type Delta = Samples;
+    type Snapshot = Arc<DbSnapshot>;
+
+    async fn flush(
+        &self,
+        delta: Arc<Samples>,
+        epochs: Epochs,
+    ) -> Result<Flushed<Self::Snapshot>, FlushError> {
+        self.put(&delta, epochs).await.map_err(flush_error)
+    }
+
+    async fn sync(&self) -> Result<(), FlushError> {
+        let synced = durable::effect("series.sync", self.db.flush()).await;
+        synced.map_err(|error| flush_error(error.into()))
+    }
+
+    async fn durable_past(&self, sequence: u64) -> Result<(), BoxError> {
+        let mut status = self.db.subscribe();
+        let status = status
+            .wait_for(|at| at.durable_seq >= sequence || at.close_reason.is_some())
+            .await?;
+        match &status.close_reason {
+            Some(reason) if status.durable_seq < sequence => {
+                Err(format!("the store closed: {reason:?}").into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn closed(&self) -> BoxError {
+        let mut status = self.db.subscribe();
+        match status.wait_for(|at| at.close_reason.is_some()).await {
+            Ok(status) => format!("the store closed: {:?}", status.close_reason).into(),
+            Err(gone) => gone.into(),
+        }
+    }
+}
+
+fn flush_error(error: Error) -> FlushError {
+    let again = match &error {
+        Error::Read(cause) => matches!(
+            cause.kind(),
+            ErrorKind::Unavailable | ErrorKind::Transaction
+        ),
+        _ => false,
+    };
+    match again {
+        true => FlushError::transient(error),
+        false => FlushError::permanent(error),
+    }
+}

@@ -1,0 +1,191 @@
+//! Finds series by their labels, and what they hold in a stretch of time.
+
+use std::collections::BTreeMap;
+
+use roaring::RoaringBitmap;
+use slatedb::DbSnapshot;
+
+use crate::Error;
+use crate::expire::read;
+use crate::key::{self, Number};
+use crate::label::{Labels, NAME};
+use crate::merge::decode_bitmap;
+use crate::query::{Matcher, Selector};
+use crate::sample::{Micros, Summary};
+use crate::store::{Meta, scan_options};
+use crate::tier::{Bucket, Tier};
+
+/// Below this many series a bucket is read key by key, above it is scanned.
+const SCAN_FROM: u64 = 64;
+
+/// A series and what it holds, in order of time.
+pub(crate) struct Found {
+    pub labels: Labels,
+    pub summaries: Vec<Summary>,
+}
+
+pub(crate) struct Reader<'a> {
+    snapshot: &'a DbSnapshot,
+    meta: Meta,
+}
+
+impl<'a> Reader<'a> {
+    pub async fn new(snapshot: &'a DbSnapshot) -> Result<Self, Error> {
+        let meta = Meta::read(snapshot).await?;
+        Ok(Self { snapshot, meta })
+    }
+
+    /// What the selected series hold after `after` and up to `upto`.
+    pub async fn find(
+        &self,
+        selector: &Selector,
+        after: Micros,
+        upto: Micros,
+    ) -> Result<Vec<Found>, Error> {
+        let numbers = self.select(selector).await?;
+        let mut held: BTreeMap<Number, Vec<Summary>> = BTreeMap::new();
+        for bucket in self.buckets(after, upto) {
+            self.read_bucket(bucket, &numbers, &mut held).await?;
+        }
+        let mut found = vec![];
+        for (number, mut summaries) in held {
+            summaries.retain(|summary| summary.until > after && summary.until <= upto);
+            if !summaries.is_empty() {
+                let labels = self.labels(number).await?;
+                found.push(Found { labels, summaries });
+            }
+        }
+        found.sort_by(|a, b| a.labels.cmp(&b.labels));
+        Ok(found)
+    }
+
+    /// How finely the time from `after` on is kept: two windows of the coarsest tier in it.
+    pub fn grain(&self, after: Micros) -> Micros {
+        let coarsest = Tier::ALL
+            .into_iter()
+            .find(|tier| self.meta.horizon(*tier) <= after)
+            .unwrap_or(Tier::Hours);
+        match coarsest {
+            Tier::Samples => 0,
+            tier => 2 * tier.window(),
+        }
+    }
+
+    /// The numbers of the series a selector means.
+    async fn select(&self, selector: &Selector) -> Result<RoaringBitmap, Error> {
+        let mut numbers = self.equal(NAME, &selector.figure).await?;
+        for matcher in &selector.matchers {
+            if numbers.is_empty() {
+                break;
+            }
+            match matcher {
+                Matcher::Is(label, value) if !value.is_empty() => {
+                    numbers &= self.equal(label, value).await?;
+                }
+                // Without the label a series matches as if its value were empty.
+                matcher => numbers -= self.unlike(matcher, &numbers).await?,
+            }
+        }
+        Ok(numbers)
+    }
+
+    async fn equal(&self, label: &str, value: &str) -> Result<RoaringBitmap, Error> {
+        match self.snapshot.get(key::pair(label, value)).await? {
+            Some(bitmap) => decode_bitmap(&bitmap),
+            None => Ok(RoaringBitmap::new()),
+        }
+    }
+
+    /// Those of `among` that a matcher does not accept.
+    async fn unlike(
+        &self,
+        matcher: &Matcher,
+        among: &RoaringBitmap,
+    ) -> Result<RoaringBitmap, Error> {
+        let label = matcher.label();
+        let (mut with_label, mut unlike) = (RoaringBitmap::new(), RoaringBitmap::new());
+        let mut values = self.snapshot.scan_prefix(key::pairs(label), ..).await?;
+        while let Some(record) = values.next().await? {
+            let value = key::value_of(&record.key, label)
+                .ok_or_else(|| Error::corrupt("a key of a label"))?;
+            let carriers = decode_bitmap(&record.value)?;
+            if !matcher.accepts(value) {
+                unlike |= &carriers;
+            }
+            with_label |= carriers;
+        }
+        if !matcher.accepts("") {
+            unlike |= among - with_label;
+        }
+        Ok(unlike)
+    }
+
+    async fn labels(&self, number: Number) -> Result<Labels, Error> {
+        let stored = self.snapshot.get(key::labels_of(number)).await?;
+        stored
+            .and_then(|bytes| Labels::decode(&bytes))
+            .ok_or_else(|| Error::corrupt(format!("the labels of series {}", number.0)))
+    }
+
+    /// The buckets of each tier that may hold something, from old to new.
+    fn buckets(&self, after: Micros, upto: Micros) -> Vec<Bucket> {
+        let mut buckets = vec![];
+        let mut end = upto.saturating_add(1);
+        for tier in Tier::ALL {
+            let from = self.meta.horizon(tier).max(after);
+            if from < end {
+                let (first, last) = (tier.bucket(from.max(0)), tier.bucket(end - 1));
+                if let (Some(first), Some(last)) = (first, last) {
+                    let these = first.index..=last.index;
+                    buckets.extend(these.rev().map(|index| Bucket { tier, index }));
+                }
+            }
+            // What a finer tier holds no longer is in the next.
+            end = end.min(self.meta.horizon(tier));
+        }
+        buckets.reverse();
+        buckets
+    }
+
+    async fn read_bucket(
+        &self,
+        bucket: Bucket,
+        numbers: &RoaringBitmap,
+        held: &mut BTreeMap<Number, Vec<Summary>>,
+    ) -> Result<(), Error> {
+        if numbers.len() >= SCAN_FROM {
+            return self.scan_bucket(bucket, numbers, held).await;
+        }
+        for number in numbers.iter().map(Number) {
+            if let Some(value) = self.snapshot.get(key::samples(bucket, number)).await? {
+                held.entry(number)
+                    .or_default()
+                    .extend(read(bucket.tier, &value)?);
+            }
+        }
+        Ok(())
+    }
+
+    async fn scan_bucket(
+        &self,
+        bucket: Bucket,
+        numbers: &RoaringBitmap,
+        held: &mut BTreeMap<Number, Vec<Summary>>,
+    ) -> Result<(), Error> {
+        let prefix = key::samples_in(bucket);
+        let mut records = self
+            .snapshot
+            .scan_prefix_with_options(prefix, .., &scan_options())
+            .await?;
+        while let Some(record) = records.next().await? {
+            let (_, number) =
+                key::read_samples(&record.key).ok_or_else(|| Error::corrupt("a key of samples"))?;
+            if numbers.contains(number.0) {
+                held.entry(number)
+                    .or_default()
+                    .extend(read(bucket.tier, &record.value)?);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,136 @@
+//! What is there after a crash, and who is who.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use object_store::ObjectStore;
+use slatedb::Db;
+
+use super::power::PowerCut;
+use super::{START, labels, memory, open, settings};
+use crate::key::{self, Number};
+use crate::label::Labels;
+use crate::merge::decode_bitmap;
+use crate::query::Range;
+use crate::{Series, store};
+
+/// Every number a record of samples names, after checking that its series is all there.
+async fn whole_series(db: &Db) -> BTreeSet<Number> {
+    let mut numbers = BTreeSet::new();
+    let mut records = db.scan_prefix([key::SAMPLES], ..).await.unwrap();
+    while let Some(record) = records.next().await.unwrap() {
+        let (_, number) = key::read_samples(&record.key).unwrap();
+        let labels = db.get(key::labels_of(number)).await.unwrap();
+        let labels = Labels::decode(&labels.expect("a sample has its series")).unwrap();
+        let named = db.get(key::number_of(labels.fingerprint())).await.unwrap();
+        assert_eq!(named.unwrap().as_ref(), number.0.to_be_bytes());
+        for (name, value) in labels.pairs() {
+            let carriers = db.get(key::pair(name, value)).await.unwrap().unwrap();
+            assert!(decode_bitmap(&carriers).unwrap().contains(number.0));
+        }
+        numbers.insert(number);
+    }
+    numbers
+}
+
+async fn inside(objects: &Arc<dyn ObjectStore>) -> Db {
+    store::open(Arc::clone(objects), "series", &settings())
+        .await
+        .unwrap()
+}
+
+/// Writes rounds of new and old series and gives back how many rounds were said to be durable.
+async fn write_until_the_power_goes(objects: Arc<dyn ObjectStore>) -> u64 {
+    let Ok(series) = Series::open(objects, settings()).await else {
+        return 0;
+    };
+    for round in 0..5u64 {
+        for kb in 0..=round {
+            series.record(
+                &labels("documents_total", &kb.to_string()),
+                START + round as i64,
+                round as f64,
+            );
+        }
+        if series.sync().await.is_err() {
+            return round;
+        }
+    }
+    5
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crash_leaves_no_sample_without_its_series() {
+    for writes_left in 0..12 {
+        let objects = memory();
+        let durable = write_until_the_power_goes(Arc::new(PowerCut {
+            inner: Arc::clone(&objects),
+            writes_left: AtomicUsize::new(writes_left),
+        }))
+        .await;
+        let db = inside(&objects).await;
+        let whole = whole_series(&db).await;
+        assert!(whole.len() as u64 >= durable, "cut at {writes_left}");
+        db.close().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_not_synced_is_gone_whole_and_its_numbers_are_given_again() {
+    let objects = memory();
+    let before = open(&objects).await;
+    before.record(&labels("up", "kept"), START, 1.0);
+    before.sync().await.unwrap();
+    before.record(&labels("up", "lost"), START, 1.0);
+    // Opening again fences the first handle: as after a crash, it can write no more.
+    let after = open(&objects).await;
+    after.record(&labels("up", "next"), START, 1.0);
+    after.close().await.unwrap();
+    assert!(before.sync().await.is_err());
+    let db = inside(&objects).await;
+    assert_eq!(whole_series(&db).await, [1, 2].map(Number).into());
+    db.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_first_writes_of_a_series_give_one_number() {
+    let objects = memory();
+    let series = open(&objects).await;
+    let writers = (0..16).map(|writer| {
+        let series = series.clone();
+        tokio::spawn(async move {
+            for n in 0..20 {
+                // Labels of its own each time: nothing is shared but what they say.
+                let at = START + writer * 100 + n;
+                series.record(&labels("up", "x"), at, 1.0);
+                if n % 5 == 0 {
+                    series.sync().await.unwrap();
+                }
+            }
+        })
+    });
+    for writer in writers.collect::<Vec<_>>() {
+        writer.await.unwrap();
+    }
+    series.close().await.unwrap();
+
+    let series = open(&objects).await;
+    series.record(&labels("up", "x"), START + 5_000, 1.0);
+    series.sync().await.unwrap();
+    let range = Range {
+        from: START + 10_000,
+        to: START + 10_000,
+        step: 1,
+    };
+    let lines = series.query("increase(up[1s])", range).await.unwrap();
+    assert_eq!(lines.len(), 1);
+    series.close().await.unwrap();
+    let db = inside(&objects).await;
+    assert_eq!(whole_series(&db).await.len(), 1);
+    let bucket = crate::tier::Tier::Samples.bucket(START).unwrap();
+    let stored = db.get(key::samples(bucket, Number(1))).await.unwrap();
+    let stored = crate::codec::decode_samples(&stored.unwrap()).unwrap();
+    assert_eq!(stored.len(), 16 * 20 + 1);
+    db.close().await.unwrap();
+}

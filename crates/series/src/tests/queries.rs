@@ -1,0 +1,237 @@
+//! What a reader of figures sees.
+
+use std::time::Duration;
+
+use super::{HOUR, SECOND, START, labels, memory, open, settings};
+use crate::query::Range;
+use crate::{Error, Labels, Line, Series, Settings};
+
+fn at(t: i64) -> Range {
+    Range {
+        from: t,
+        to: t,
+        step: 60 * SECOND,
+    }
+}
+
+/// Lines as text: labels, then the values.
+fn text(lines: &[Line]) -> Vec<String> {
+    let one = |line: &Line| {
+        let values: Vec<_> = line.points.iter().map(|(_, value)| value).collect();
+        format!("{} {values:?}", line.labels)
+    };
+    lines.iter().map(one).collect()
+}
+
+async fn ask(series: &Series, query: &str, range: Range) -> Vec<String> {
+    text(&series.query(query, range).await.unwrap())
+}
+
+/// A counter per knowledge base that gains 1 (a), 2 (b) and 3 (c) per second, seen every 10 s.
+async fn counters(series: &Series, seconds: i64) {
+    for second in (0..=seconds).step_by(10) {
+        for (kb, speed) in [("a", 1), ("b", 2), ("c", 3)] {
+            let labels = labels("documents_total", kb);
+            let value = (second * speed) as f64;
+            series
+                .write(&labels, START + second * SECOND, value)
+                .await
+                .unwrap();
+        }
+    }
+    series.sync().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn figures_are_found_by_their_labels() {
+    let series = open(&memory()).await;
+    counters(&series, 600).await;
+    let (a, b, c) = (
+        r#"documents_total{kb="a"} [1.0]"#,
+        r#"documents_total{kb="b"} [2.0]"#,
+        r#"documents_total{kb="c"} [3.0]"#,
+    );
+    let end = at(START + 600 * SECOND);
+    for (matchers, found) in [
+        ("", vec![a, b, c]),
+        (r#"{kb="b"}"#, vec![b]),
+        (r#"{kb!="b"}"#, vec![a, c]),
+        (r#"{kb=~"a|c*"}"#, vec![a, c]),
+        (r#"{kb!~"a|c*"}"#, vec![b]),
+        (r#"{kb="x"}"#, vec![]),
+        (r#"{node=""}"#, vec![a, b, c]),
+        (r#"{node!=""}"#, vec![]),
+        (r#"{kb="a",kb!="a"}"#, vec![]),
+    ] {
+        let query = format!("rate(documents_total{matchers}[5m])");
+        assert_eq!(ask(&series, &query, end).await, found, "{query}");
+    }
+    series.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn functions_add_up() {
+    let series = open(&memory()).await;
+    counters(&series, 600).await;
+    for n in 1..=100 {
+        let stage = if n % 2 == 0 { "embed" } else { "parse" };
+        let labels = Labels::new("stage_seconds", [("stage", stage)]).unwrap();
+        series.record(&labels, START + n * SECOND, n as f64);
+    }
+    series.sync().await.unwrap();
+    let range = Range {
+        from: START + 300 * SECOND,
+        to: START + 600 * SECOND,
+        step: 150 * SECOND,
+    };
+    for (query, expected) in [
+        (
+            r#"documents_total{kb="a"}"#,
+            r#"documents_total{kb="a"} [300.0, 450.0, 600.0]"#,
+        ),
+        ("sum(rate(documents_total[5m]))", "{} [6.0, 6.0, 6.0]"),
+        ("max(documents_total)", "{} [900.0, 1350.0, 1800.0]"),
+        (
+            "min by (node) (documents_total)",
+            "{} [300.0, 450.0, 600.0]",
+        ),
+        ("avg(rate(documents_total[1m]))", "{} [2.0, 2.0, 2.0]"),
+        ("count(documents_total)", "{} [3.0, 3.0, 3.0]"),
+        (
+            "quantile(0.5, rate(documents_total[5m]))",
+            "{} [2.0, 2.0, 2.0]",
+        ),
+        (
+            r#"increase(documents_total{kb="b"}[5m])"#,
+            r#"documents_total{kb="b"} [580.0, 580.0, 580.0]"#,
+        ),
+        ("quantile(0.99, stage_seconds[5m])", "{} [99.0]"),
+        (
+            r#"quantile(0.5, stage_seconds{stage="embed"}[10m])"#,
+            "{} [50.0, 50.0, 50.0]",
+        ),
+        (
+            r#"quantile by (stage) (1, stage_seconds{stage="parse"}[10m])"#,
+            r#"{stage="parse"} [99.0, 99.0, 99.0]"#,
+        ),
+    ] {
+        assert_eq!(ask(&series, query, range).await, [expected], "{query}");
+    }
+    let by = ask(&series, "sum by (kb) (documents_total)", at(START)).await;
+    assert_eq!(
+        by,
+        [
+            r#"{kb="a"} [0.0]"#,
+            r#"{kb="b"} [0.0]"#,
+            r#"{kb="c"} [0.0]"#
+        ]
+    );
+    series.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_counter_that_restarts_has_lost_nothing() {
+    let series = open(&memory()).await;
+    let labels = labels("documents_total", "x");
+    for (second, value) in [(0, 90.0), (10, 100.0), (20, 5.0), (30, 15.0)] {
+        series.record(&labels, START + second * SECOND, value);
+    }
+    series.sync().await.unwrap();
+    let gained = ask(
+        &series,
+        "increase(documents_total[1m])",
+        at(START + 30 * SECOND),
+    )
+    .await;
+    assert_eq!(gained, [r#"documents_total{kb="x"} [25.0]"#]);
+    series.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn thinning_out_keeps_what_counts() {
+    let objects = memory();
+    let settings = Settings {
+        keep_samples: Duration::from_secs(2 * 3600),
+        keep_minutes: Duration::from_secs(48 * 3600),
+        keep_hours: Duration::from_secs(40 * 24 * 3600),
+        ..settings()
+    };
+    let series = Series::open(objects.clone(), settings).await.unwrap();
+    counters(&series, 6 * 3600).await;
+    let end = START + 6 * HOUR;
+    let whole = at(end);
+    let before = ask(&series, "increase(documents_total[7h])", whole).await;
+    assert_eq!(before[0], r#"documents_total{kb="a"} [21600.0]"#);
+
+    // First to five-minute summaries, then on to hourly ones: nothing counted is lost.
+    for now in [end, end + 80 * HOUR] {
+        series.expire(now).await.unwrap();
+        series.sync().await.unwrap();
+        let after = ask(&series, "increase(documents_total[7h])", whole).await;
+        assert_eq!(after, before);
+    }
+    series.close().await.unwrap();
+
+    // The horizon is remembered: a sample from before it has no place any more.
+    let series = Series::open(objects, settings).await.unwrap();
+    let late = series
+        .write(&labels("documents_total", "a"), START, 1.0)
+        .await;
+    assert!(
+        late.unwrap_err()
+            .to_string()
+            .contains("outside what is kept")
+    );
+    series.expire(end + 80 * 24 * HOUR).await.unwrap();
+    series.expire(end + 80 * 24 * HOUR).await.unwrap();
+    let gone = ask(&series, "increase(documents_total[7h])", whole).await;
+    assert!(gone.is_empty(), "{gone:?}");
+    series.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_recorded_is_counted_and_what_cannot_be_asked_is_explained() {
+    let series = open(&memory()).await;
+    let labels = labels("up", "x");
+    series.record(&labels, START, f64::NAN);
+    series.record(&labels, -1, 1.0);
+    series.record(&labels, START, 1.0);
+    assert_eq!(series.dropped(), 2);
+    series.sync().await.unwrap();
+    let endless = Range {
+        from: 0,
+        to: START,
+        step: 1,
+    };
+    let error = series.query("up", endless).await.unwrap_err();
+    assert!(error.to_string().contains("take a longer step"), "{error}");
+    let backwards = Range {
+        from: START,
+        to: 0,
+        step: 1,
+    };
+    assert!(matches!(
+        series.query("up", backwards).await,
+        Err(Error::Query(_))
+    ));
+    series.close().await.unwrap();
+    series.record(&labels, START, 1.0);
+    assert_eq!(series.dropped(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_holds_the_series_and_a_file_in_its_place_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("metrics");
+    let series = Series::open_folder(&place, settings()).await.unwrap();
+    series.record(&labels("up", "x"), START, 1.0);
+    series.close().await.unwrap();
+    let series = Series::open_folder(&place, settings()).await.unwrap();
+    assert_eq!(ask(&series, "up", at(START)).await, [r#"up{kb="x"} [1.0]"#]);
+    series.close().await.unwrap();
+
+    let file = folder.path().join("file");
+    std::fs::write(&file, "not a folder").unwrap();
+    let error = Series::open_folder(&file, settings()).await.err().unwrap();
+    assert!(matches!(error, Error::Folder(_)), "{error}");
+}
