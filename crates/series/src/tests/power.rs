@@ -31,9 +31,9 @@ impl PowerCut {
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, spend)
         {
             Ok(_) => Ok(()),
-            Err(_) => Err(Error::PermissionDenied {
-                path: location.to_string(),
-                source: "the power is cut".into(),
+            // Of a kind that SlateDB does not try again: with no power there is no later.
+            Err(_) => Err(Error::NotSupported {
+                source: format!("no power to write {location}").into(),
             }),
         }
     }
