@@ -4,6 +4,7 @@
 //! `bench/out/figures.jsonl`. A figure stands beside a peer or a limit taken in
 //! the same run on the same input; see `report`.
 
+mod catalog;
 mod coordinator;
 mod report;
 
@@ -11,7 +12,7 @@ use report::Report;
 
 type Topic = (&'static str, fn(&mut Report) -> anyhow::Result<()>);
 
-const TOPICS: &[Topic] = &[("coordinator", coordinator::run)];
+const TOPICS: &[Topic] = &[("catalog", catalog::run), ("coordinator", coordinator::run)];
 
 fn main() -> anyhow::Result<()> {
     let wanted: Vec<String> = std::env::args().skip(1).collect();

@@ -177,8 +177,9 @@ impl<DB: Dialect> Library for Sql<DB> {
     }
 
     async fn live(&self, tenant: TenantId, kb: KbId, filter: LiveFilter) -> Result<Live, Error> {
+        let cache = self.live.clone();
         self.read("catalog.live", move |c| {
-            Box::pin(async move { live::live::<DB>(c, tenant, kb, &filter).await })
+            Box::pin(async move { live::live::<DB>(c, &cache, tenant, kb, &filter).await })
         })
         .await
     }

@@ -1,4 +1,12 @@
 //! Which versions answer.
+//!
+//! What answers now is asked by every search, so its bitmap is kept and brought up to
+//! date by the changes since: each activation carries the number of the change that last
+//! touched it, and numbers are committed in order. Where rows were taken out of history
+//! the generation says so, and the bitmap is read anew.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
 
 use model::{DocumentId, GenerationId, KbId, TenantId, VersionId};
 use sqlx::{QueryBuilder, query};
@@ -8,17 +16,65 @@ use super::cells::{Cells, micros};
 use super::dialect::Dialect;
 use crate::{ActiveVersion, Error, Listed, Live, LiveFilter, Page};
 
+/// What answers, by generation, as of a change.
+#[derive(Default)]
+pub struct Cache(Mutex<HashMap<GenerationId, (i64, Live)>>);
+
+impl Cache {
+    fn get(&self, generation: GenerationId) -> Option<(i64, Live)> {
+        let known = self
+            .0
+            .lock()
+            .expect("nobody panics while holding what answers");
+        known.get(&generation).cloned()
+    }
+
+    fn put(&self, generation: GenerationId, change: i64, live: &Live) {
+        let mut known = self
+            .0
+            .lock()
+            .expect("nobody panics while holding what answers");
+        let newest = known.entry(generation).or_default();
+        if newest.0 <= change {
+            *newest = (change, live.clone());
+        }
+    }
+}
+
 pub async fn live<DB: Dialect>(
     c: &mut Tx<DB>,
+    cache: &Cache,
     tenant: TenantId,
     kb: KbId,
     filter: &LiveFilter,
 ) -> Result<Live, Error> {
     let generation = generation::<DB>(c, tenant, kb, filter.generation).await?;
-    let mut select = select::<DB>(generation, filter);
-    let rows = select.build().fetch_all(c).await?;
+    let narrows = LiveFilter {
+        generation: None,
+        ..filter.clone()
+    } != LiveFilter::default();
+    if narrows {
+        let mut select = select::<DB>(kb, generation.id, filter);
+        let rows = select.build().fetch_all(c).await?;
+        return gather::<DB>(&rows);
+    }
+    let live = match cache.get(generation.id) {
+        Some((change, live)) if change == generation.changes => return Ok(live),
+        Some((change, live)) if generation.rebuilt <= change => {
+            catch_up::<DB>(c, generation.id, change, live).await?
+        }
+        _ => {
+            let mut select = select::<DB>(kb, generation.id, filter);
+            gather::<DB>(&select.build().fetch_all(c).await?)?
+        }
+    };
+    cache.put(generation.id, generation.changes, &live);
+    Ok(live)
+}
+
+fn gather<DB: Dialect>(rows: &[DB::Row]) -> Result<Live, Error> {
     let mut live = Live::default();
-    for row in &rows {
+    for row in rows {
         let row = Cells::<DB>(row);
         live.numbers.insert(row.small("number")?);
         live.at_least = live.at_least.max(row.count("needs_flush")?);
@@ -26,14 +82,50 @@ pub async fn live<DB: Dialect>(
     Ok(live)
 }
 
+/// Applies what has changed since. A version may have been closed and another of its
+/// activations opened: what is open counts, so it comes last.
+async fn catch_up<DB: Dialect>(
+    c: &mut Tx<DB>,
+    generation: GenerationId,
+    since: i64,
+    mut live: Live,
+) -> Result<Live, Error> {
+    let rows = query(
+        "SELECT number, needs_flush, closed_at FROM activations
+         WHERE generation_id = $1 AND change > $2
+         ORDER BY CASE WHEN closed_at IS NULL THEN 1 ELSE 0 END",
+    )
+    .bind(generation.as_uuid())
+    .bind(since)
+    .fetch_all(c)
+    .await?;
+    for row in &rows {
+        let row = Cells::<DB>(row);
+        let number = row.small("number")?;
+        if row.maybe_at("closed_at")?.is_some() {
+            live.numbers.remove(number);
+        } else {
+            live.numbers.insert(number);
+            live.at_least = live.at_least.max(row.count("needs_flush")?);
+        }
+    }
+    Ok(live)
+}
+
+struct Changes {
+    id: GenerationId,
+    changes: i64,
+    rebuilt: i64,
+}
+
 async fn generation<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
     kb: KbId,
     named: Option<GenerationId>,
-) -> Result<GenerationId, Error> {
+) -> Result<Changes, Error> {
     let row = query(
-        "SELECT g.id FROM generations g JOIN knowledge_bases k ON k.id = g.kb_id
+        "SELECT g.id, g.changes, g.rebuilt FROM generations g JOIN knowledge_bases k ON k.id = g.kb_id
          WHERE k.id = $1 AND k.tenant_id = $2
            AND CASE WHEN $4 THEN g.id = $3 ELSE g.state = 'serving' END",
     )
@@ -44,10 +136,19 @@ async fn generation<DB: Dialect>(
     .fetch_optional(c)
     .await?
     .ok_or_else(|| Error::not_found("knowledge base", kb))?;
-    Cells::<DB>(&row).id("id", GenerationId::from_uuid)
+    let row = Cells::<DB>(&row);
+    Ok(Changes {
+        id: row.id("id", GenerationId::from_uuid)?,
+        changes: row.get("changes")?,
+        rebuilt: row.get("rebuilt")?,
+    })
 }
 
-fn select<DB: Dialect>(generation: GenerationId, filter: &LiveFilter) -> QueryBuilder<DB> {
+fn select<DB: Dialect>(
+    kb: KbId,
+    generation: GenerationId,
+    filter: &LiveFilter,
+) -> QueryBuilder<DB> {
     let mut select = QueryBuilder::new("SELECT a.number, a.needs_flush FROM activations a");
     if filter.language.is_some() {
         select.push(" JOIN document_versions v ON v.id = a.version_id");
@@ -82,10 +183,11 @@ fn select<DB: Dialect>(generation: GenerationId, filter: &LiveFilter) -> QueryBu
     }
     for (key, value) in &filter.metadata {
         select.push(
-            " AND EXISTS (SELECT 1 FROM version_metadata m
-                 WHERE m.kb_id = a.kb_id AND m.version_id = a.version_id AND m.key = ",
+            " AND a.version_id IN (SELECT m.version_id FROM version_metadata m WHERE m.kb_id = ",
         );
         select
+            .push_bind(kb.as_uuid())
+            .push(" AND m.key = ")
             .push_bind(key.clone())
             .push(" AND m.value = ")
             .push_bind(value.clone())

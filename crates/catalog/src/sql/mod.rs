@@ -39,6 +39,8 @@ mod versions;
 mod waits;
 mod work;
 
+use std::sync::Arc;
+
 use futures::future::BoxFuture;
 use sqlx::Pool;
 
@@ -55,6 +57,7 @@ pub struct Sql<DB: Dialect> {
     writer: Writer<DB>,
     readers: Pool<DB>,
     limits: Limits,
+    live: Arc<live::Cache>,
 }
 
 /// When the queue gives up on a step.

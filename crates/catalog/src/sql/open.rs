@@ -95,6 +95,7 @@ async fn open_sqlite(settings: &Settings, path: &str) -> Result<Arc<dyn Catalog>
         writer,
         readers,
         limits: settings.limits(),
+        live: Arc::default(),
     }))
 }
 
@@ -114,5 +115,6 @@ async fn open_postgres(settings: &Settings) -> Result<Arc<dyn Catalog>, Error> {
         writer,
         readers: pool,
         limits: settings.limits(),
+        live: Arc::default(),
     }))
 }
