@@ -8,6 +8,7 @@ check: ## formatting, and clippy with warnings as errors
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 test: ## everything, set-up included
+	scripts/fetch-postgres
 	$(CARGO) test --workspace --locked
 
 bench: ## figures: a table, and JSON lines in bench/out/
