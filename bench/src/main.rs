@@ -7,12 +7,17 @@
 mod catalog;
 mod coordinator;
 mod report;
+mod series;
 
 use report::Report;
 
 type Topic = (&'static str, fn(&mut Report) -> anyhow::Result<()>);
 
-const TOPICS: &[Topic] = &[("catalog", catalog::run), ("coordinator", coordinator::run)];
+const TOPICS: &[Topic] = &[
+    ("catalog", catalog::run),
+    ("coordinator", coordinator::run),
+    ("series", series::run),
+];
 
 fn main() -> anyhow::Result<()> {
     let wanted: Vec<String> = std::env::args().skip(1).collect();

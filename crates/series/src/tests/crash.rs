@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use object_store::ObjectStore;
+use futures::TryStreamExt;
+use object_store::{ObjectStore, ObjectStoreExt};
 use slatedb::Db;
 
 use super::power::PowerCut;
@@ -13,7 +14,7 @@ use crate::key::{self, Number};
 use crate::label::Labels;
 use crate::merge::decode_bitmap;
 use crate::query::Range;
-use crate::{Series, store};
+use crate::{Error, Line, Series, store};
 
 /// Every number a record of samples names, after checking that its series is all there.
 async fn whole_series(db: &Db) -> BTreeSet<Number> {
@@ -133,4 +134,46 @@ async fn concurrent_first_writes_of_a_series_give_one_number() {
     let stored = crate::codec::decode_samples(&stored.unwrap()).unwrap();
     assert_eq!(stored.len(), 16 * 20 + 1);
     db.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damage_is_told_or_does_no_harm() {
+    let mut told = 0;
+    for tenth in 0..10 {
+        let objects = memory();
+        let series = open(&objects).await;
+        series.record(&labels("up", "x"), START, 1.0);
+        series.close().await.unwrap();
+        damage_tables(&objects, tenth).await;
+        match ask_up(objects).await {
+            Ok(lines) => assert_eq!(lines[0].points, [(START, 1.0)], "{tenth} tenths in"),
+            Err(Error::Open(_) | Error::Read(_)) => told += 1,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(told > 0, "some of the damage was where figures are");
+}
+
+async fn ask_up(objects: Arc<dyn ObjectStore>) -> Result<Vec<Line>, Error> {
+    let range = Range {
+        from: START,
+        to: START,
+        step: 1,
+    };
+    let series = Series::open(objects, settings()).await?;
+    series.query("up", range).await
+}
+
+/// Turns over a byte of every table, as many tenths in.
+async fn damage_tables(objects: &Arc<dyn ObjectStore>, tenths: usize) {
+    let all: Vec<_> = objects.list(None).try_collect().await.unwrap();
+    for object in all.iter().filter(|o| o.location.as_ref().ends_with(".sst")) {
+        let stored = objects.get(&object.location).await.unwrap();
+        let mut bytes = stored.bytes().await.unwrap().to_vec();
+        let place = bytes.len() * tenths / 10;
+        if let Some(byte) = bytes.get_mut(place) {
+            *byte ^= 0xff;
+        }
+        objects.put(&object.location, bytes.into()).await.unwrap();
+    }
 }
