@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use super::store::{BAD, Fault, Put, Store};
 use crate::{Coordinator, Epoch, Error, Receipt, Settings};
 
-const SEEDS: u64 = 4_000;
+const SEEDS: u64 = 2_000;
 /// Longer than any deadline a seed can draw: whoever still waits then waits for ever.
 const FOREVER: Duration = Duration::from_secs(3600);
 

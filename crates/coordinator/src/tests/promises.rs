@@ -1,11 +1,12 @@
 //! What the coordinator promises, one test each. Time is paused throughout.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::store::{BAD, Fault, Put, Store, ZeroId, put};
+use super::store::{BAD, Fault, POISON, Put, Puts, Store, ZeroId, put};
 use crate::{Coordinator, Epoch, Error, Failure, Settings, State, Watermarks};
 
 const FLUSH: Duration = Duration::from_millis(20);
@@ -345,11 +346,47 @@ async fn a_start_continues_from_the_stored_flush() {
         epoch: Epoch(41),
         snapshot: Arc::default(),
     };
-    let delta = super::store::Puts::default();
+    let delta = Puts::default();
     let coordinator = Coordinator::start(settings(), start, delta, store);
     assert_eq!(coordinator.snapshot().epoch, Epoch(41));
     let receipt = coordinator.write(put(1)).await.unwrap();
     assert_eq!(receipt.epoch(), Epoch(42));
     receipt.flushed().await.unwrap();
     assert_eq!(coordinator.snapshot().epoch, Epoch(42));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_touches_the_delta_as_often_however_much_is_pending() {
+    let delta = Puts::default();
+    let touched = Arc::clone(&delta.touched);
+    let start = crate::Start {
+        epoch: Epoch(0),
+        snapshot: Arc::default(),
+    };
+    let settings = Settings {
+        flush_interval: Duration::from_secs(3600),
+        ..Settings::default()
+    };
+    let coordinator = Coordinator::start(settings, start, delta, Store::new());
+    for id in 1..=10_000 {
+        coordinator.write(put(id)).await.unwrap();
+        // Once to check, once to apply; its weight is a matter of the write alone.
+        assert_eq!(touched.load(Ordering::Relaxed), 2 * id as usize);
+    }
+    assert_eq!(coordinator.metrics().pending_bytes, 10_000 * 100);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delta_that_panics_is_never_flushed() {
+    let store = Store::new();
+    let coordinator = store.start(settings());
+    let receipt = coordinator.write(put(1)).await.unwrap();
+    let writer = coordinator.clone();
+    let panicked = tokio::spawn(async move { writer.write(POISON).await.is_ok() }).await;
+    assert!(panicked.is_err());
+    let error = receipt.durable().await.unwrap_err();
+    assert!(matches!(cause(&error), Failure::Poisoned), "{error}");
+    assert!(coordinator.write(put(2)).await.is_err());
+    assert!(coordinator.shutdown().await.is_err());
+    assert!(store.ids().is_empty());
 }

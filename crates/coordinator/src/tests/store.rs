@@ -1,6 +1,7 @@
 //! A store in memory that fails, stalls and forgets as it is told.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -22,6 +23,12 @@ pub fn put(id: u64) -> Put {
     Put { id, bytes: 100 }
 }
 
+/// A write at which the delta panics, half-way through.
+pub const POISON: Put = Put {
+    id: u64::MAX,
+    bytes: 100,
+};
+
 /// A write no delta takes.
 pub const BAD: Put = Put { id: 0, bytes: 100 };
 
@@ -32,6 +39,8 @@ pub struct ZeroId;
 #[derive(Debug, Default)]
 pub struct Puts {
     pub ids: Vec<u64>,
+    /// How often the coordinator has looked at a delta or changed it.
+    pub touched: Arc<AtomicUsize>,
 }
 
 impl Delta for Puts {
@@ -43,15 +52,22 @@ impl Delta for Puts {
     }
 
     fn check(&self, op: &Put) -> Result<(), ZeroId> {
+        self.touched.fetch_add(1, Ordering::Relaxed);
         if op.id == 0 { Err(ZeroId) } else { Ok(()) }
     }
 
     fn apply(&mut self, op: Put) {
+        self.touched.fetch_add(1, Ordering::Relaxed);
         self.ids.push(op.id);
+        assert_ne!(op.id, POISON.id, "delta told to panic");
     }
 
     fn successor(&self) -> Self {
-        Self::default()
+        self.touched.fetch_add(1, Ordering::Relaxed);
+        Self {
+            touched: Arc::clone(&self.touched),
+            ..Self::default()
+        }
     }
 }
 
