@@ -10,9 +10,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use crate::follower::{self, Latest};
-use crate::handle::Shared;
 use crate::pending::Frozen;
 use crate::progress::{End, Level};
+use crate::shared::Shared;
 use crate::{Epoch, Failure, FlushError, FlushHandler, Flushed, Snapshot};
 
 /// How much of a flush time is spent on letting the writers it woke come back, at most.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::handle::Shared;
 use crate::progress::Level;
+use crate::shared::Shared;
 use crate::{Epoch, Failure, FlushHandler};
 
 /// The newest flush, and the store's number for it.

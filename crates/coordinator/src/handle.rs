@@ -1,18 +1,15 @@
 //! The handle that writers and readers hold.
 
-use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
-use tokio::sync::{Semaphore, TryAcquireError, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::flusher::Flusher;
-use crate::metrics::Latency;
-use crate::pending::{Accepted, Pending};
-use crate::progress::{Counted, End, Level, Progress};
+use crate::progress::{End, Level};
+use crate::shared::Shared;
 use crate::{
-    Delta, Epoch, Epochs, Error, Failure, FlushHandler, Metrics, Receipt, Settings, State,
-    Watermarks,
+    Delta, Epoch, Epochs, Error, FlushHandler, Metrics, Receipt, Settings, State, Watermarks,
 };
 
 /// Where the store stands when a coordinator starts on it.
@@ -45,25 +42,6 @@ pub struct Coordinator<H: FlushHandler> {
     _last: Arc<CloseOnDrop<H>>,
 }
 
-pub(crate) struct Shared<H: FlushHandler> {
-    pub settings: Settings,
-    pub handler: H,
-    pub pending: Mutex<Pending<H::Delta>>,
-    pub progress: Arc<Progress>,
-    /// What is left of the budget, in bytes. First come, first served.
-    pub space: Semaphore,
-    pub waiting_writers: AtomicUsize,
-    pub snapshots: watch::Sender<Snapshot<H::Snapshot>>,
-    pub flushing: Mutex<FlushFigures>,
-}
-
-#[derive(Debug, Default, Clone)]
-pub(crate) struct FlushFigures {
-    pub flushes: Latency,
-    pub syncs: Latency,
-    pub retries: u64,
-}
-
 struct CloseOnDrop<H: FlushHandler>(Arc<Shared<H>>);
 
 impl<H: FlushHandler> Drop for CloseOnDrop<H> {
@@ -89,19 +67,7 @@ impl<H: FlushHandler> Coordinator<H> {
         delta: H::Delta,
         handler: H,
     ) -> Self {
-        let shared = Arc::new(Shared {
-            handler,
-            pending: Mutex::new(Pending::new(start.epoch, delta)),
-            progress: Arc::new(Progress::new(start.epoch)),
-            space: Semaphore::new(settings.budget_bytes),
-            waiting_writers: AtomicUsize::new(0),
-            snapshots: watch::Sender::new(Snapshot {
-                epoch: start.epoch,
-                view: start.snapshot,
-            }),
-            flushing: Mutex::default(),
-            settings,
-        });
+        let shared = Arc::new(Shared::new(settings, start, delta, handler));
         Flusher::spawn(Arc::clone(&shared));
         Self {
             _last: Arc::new(CloseOnDrop(Arc::clone(&shared))),
@@ -115,10 +81,7 @@ impl<H: FlushHandler> Coordinator<H> {
     pub async fn write(&self, op: <H::Delta as Delta>::Op) -> Result<Receipt, Error> {
         let begun = Instant::now();
         let bytes = self.shared.weigh(&op)?;
-        match self.shared.space.try_acquire_many(bytes) {
-            Ok(room) => room.forget(),
-            Err(_) => self.shared.wait_for_room(bytes).await?,
-        }
+        self.shared.room(bytes).await?;
         self.shared.accept(op, bytes as usize, begun)
     }
 
@@ -126,15 +89,7 @@ impl<H: FlushHandler> Coordinator<H> {
     pub fn try_write(&self, op: <H::Delta as Delta>::Op) -> Result<Receipt, Error> {
         let begun = Instant::now();
         let bytes = self.shared.weigh(&op)?;
-        match self.shared.space.try_acquire_many(bytes) {
-            Ok(room) => room.forget(),
-            Err(TryAcquireError::Closed) => return Err(self.shared.refusal()),
-            Err(TryAcquireError::NoPermits) => {
-                return Err(Error::Full {
-                    budget: self.shared.settings.budget_bytes,
-                });
-            }
-        }
+        self.shared.try_room(bytes)?;
         self.shared.accept(op, bytes as usize, begun)
     }
 
@@ -228,103 +183,5 @@ impl<S: Clone> Snapshots<S> {
     pub async fn next(&mut self) -> Option<Snapshot<S>> {
         self.0.changed().await.ok()?;
         Some(self.0.borrow_and_update().clone())
-    }
-}
-
-impl<H: FlushHandler> Shared<H> {
-    /// A panic in a delta's `apply` poisons the lock: what it left may be half a write.
-    pub fn pending(&self) -> MutexGuard<'_, Pending<H::Delta>> {
-        self.pending.lock().unwrap_or_else(|poisoned| {
-            let mut pending = poisoned.into_inner();
-            pending.fail(Failure::Poisoned);
-            pending
-        })
-    }
-
-    pub fn figures(&self) -> MutexGuard<'_, FlushFigures> {
-        self.flushing.lock().expect("counting does not panic")
-    }
-
-    pub fn waiting_writers(&self) -> usize {
-        self.waiting_writers
-            .load(std::sync::atomic::Ordering::SeqCst)
-    }
-
-    fn weigh(&self, op: &<H::Delta as Delta>::Op) -> Result<u32, Error> {
-        let budget = self.settings.budget_bytes;
-        let bytes = H::Delta::weigh(op).max(1);
-        match u32::try_from(bytes) {
-            Ok(weight) if bytes <= budget => Ok(weight),
-            _ => Err(Error::TooLarge { bytes, budget }),
-        }
-    }
-
-    async fn wait_for_room(&self, bytes: u32) -> Result<(), Error> {
-        // Counted before the kick: the flusher flushes while anyone waits for room.
-        let _waiting = Counted::new(&self.waiting_writers);
-        self.progress.kick();
-        match self.space.acquire_many(bytes).await {
-            Ok(room) => {
-                room.forget();
-                Ok(())
-            }
-            Err(_) => Err(self.refusal()),
-        }
-    }
-
-    fn accept(
-        &self,
-        op: <H::Delta as Delta>::Op,
-        bytes: usize,
-        begun: Instant,
-    ) -> Result<Receipt, Error> {
-        let accepted = self.accept_locked(op, bytes, begun).inspect_err(|_| {
-            self.space.add_permits(bytes);
-        })?;
-        let full = accepted.open_bytes >= self.settings.flush_bytes;
-        if accepted.first || full {
-            self.progress.kick();
-        }
-        Ok(Receipt::new(accepted.epoch, Arc::clone(&self.progress)))
-    }
-
-    fn accept_locked(
-        &self,
-        op: <H::Delta as Delta>::Op,
-        bytes: usize,
-        begun: Instant,
-    ) -> Result<Accepted, Error> {
-        let mut pending = self.pending();
-        let now = Instant::now();
-        let accepted = pending.accept(op, bytes, now)?;
-        pending.writes.record(now - begun);
-        self.progress.accept(accepted.epoch);
-        Ok(accepted)
-    }
-
-    fn refusal(&self) -> Error {
-        match self.pending().failure() {
-            Some(cause) => Error::Failed(Arc::clone(cause)),
-            None => Error::ShutDown,
-        }
-    }
-
-    /// No more writes; the flusher drains, then ends.
-    pub fn close(&self) {
-        let accepted = {
-            let mut pending = self.pending();
-            pending.close();
-            pending.accepted()
-        };
-        self.space.close();
-        self.progress.ask(Level::Durable, accepted);
-    }
-
-    /// Ends it all: waiters are told, writers refused.
-    pub fn fail(&self, cause: Failure) {
-        let cause = self.pending().fail(cause);
-        self.space.close();
-        self.progress.end(End::Failed(cause));
-        self.progress.kick();
     }
 }

@@ -29,6 +29,8 @@ mod progress;
 
 mod receipt;
 
+mod shared;
+
 mod handle;
 
 mod flusher;
