@@ -83,6 +83,11 @@ impl Error {
         }
     }
 
+    /// Whether one file is at fault, so that the others of its batch can go on.
+    pub(crate) fn is_about_the_file(&self) -> bool {
+        matches!(self, Self::Source(_) | Self::BadRequest { .. })
+    }
+
     /// The failure with its causes, in one line.
     pub fn explain(&self) -> String {
         let mut text = self.to_string();

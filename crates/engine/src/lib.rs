@@ -10,8 +10,10 @@ mod digest;
 mod embedding;
 mod error;
 pub mod intake;
+pub mod jobs;
 pub mod objects;
 pub mod reading;
+mod removal;
 pub mod retry;
 pub mod search;
 
@@ -42,6 +44,18 @@ use embedding::Embeddings;
 pub struct Settings {
     pub embedding: embedding::Settings,
     pub retry: retry::Policy,
+    /// The largest file a folder source takes in.
+    pub file_limit: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            embedding: embedding::Settings::default(),
+            retry: retry::Policy::default(),
+            file_limit: 50 << 20,
+        }
+    }
 }
 
 /// What does the work: handed in by the binary, or by a test.

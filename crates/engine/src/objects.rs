@@ -83,7 +83,7 @@ impl Key {
         )))
     }
 
-    pub fn cached_pages(tenant: TenantId, version: VersionId) -> Self {
+    pub fn cached(tenant: TenantId, version: VersionId) -> Self {
         Self(Path::from(format!("cache/{tenant}/{version}")))
     }
 

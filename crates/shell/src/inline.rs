@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::jobs;
 use crate::lease::{Held, beat};
 use crate::verdict::{Verdict, verdict};
 
@@ -84,15 +85,19 @@ impl Workers {
                 tokio::spawn(lane.run())
             })
             .collect();
-        // Beats until the last delivery has ended, so it has a token of its own.
         let beating = beat(
             engine.clone(),
             held.clone(),
             settings.heartbeat,
             settings.lease,
-            stop.clone(),
         );
         loops.push(tokio::spawn(beating));
+        loops.push(tokio::spawn(jobs::run(
+            engine.clone(),
+            settings,
+            deliveries.clone(),
+            stop.clone(),
+        )));
         Self {
             stop,
             loops,

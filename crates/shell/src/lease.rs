@@ -72,22 +72,13 @@ impl Drop for Hold {
     }
 }
 
-/// Beats until stopped. A beat that fails is tried again at the next tick; the
+/// Beats for as long as it is polled, also while the last deliveries end. A beat that fails is tried again at the next tick; the
 /// lease is long enough for several.
-pub(crate) async fn beat(
-    engine: Arc<Engine>,
-    held: Held,
-    every: Duration,
-    lease: Duration,
-    stop: CancellationToken,
-) {
+pub(crate) async fn beat(engine: Arc<Engine>, held: Held, every: Duration, lease: Duration) {
     let mut tick = tokio::time::interval(every);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            _ = tick.tick() => {}
-        }
+        tick.tick().await;
         let claims = held.claims();
         if claims.is_empty() {
             continue;

@@ -5,6 +5,7 @@
 //! does not belong here.
 
 pub mod inline;
+mod jobs;
 mod lease;
 pub mod verdict;
 

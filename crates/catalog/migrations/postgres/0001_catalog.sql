@@ -239,6 +239,7 @@ CREATE TABLE jobs (
     lease_until timestamptz,
     docs_seen bigint NOT NULL DEFAULT 0,
     docs_skipped bigint NOT NULL DEFAULT 0,
+    docs_refused bigint NOT NULL DEFAULT 0,
     runs_open bigint NOT NULL DEFAULT 0,
     runs_failed bigint NOT NULL DEFAULT 0,
     chunks_seen bigint NOT NULL DEFAULT 0,
@@ -266,6 +267,15 @@ CREATE TABLE job_versions (
     PRIMARY KEY (job_id, version_id)
 );
 CREATE INDEX jobs_of_a_version ON job_versions (version_id);
+
+-- Files a job met and could not take in; cleared when it starts anew.
+CREATE TABLE job_problems (
+    job_id uuid NOT NULL REFERENCES jobs (id),
+    position bigint NOT NULL,
+    source_uri text,
+    message text NOT NULL,
+    PRIMARY KEY (job_id, position)
+);
 
 -- Runs, ledger and events outlive what they tell of: no reference to documents or versions.
 CREATE TABLE ingestion_runs (

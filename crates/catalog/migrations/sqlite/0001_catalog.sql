@@ -244,6 +244,7 @@ CREATE TABLE jobs (
     lease_until TEXT,
     docs_seen INTEGER NOT NULL DEFAULT 0,
     docs_skipped INTEGER NOT NULL DEFAULT 0,
+    docs_refused INTEGER NOT NULL DEFAULT 0,
     runs_open INTEGER NOT NULL DEFAULT 0,
     runs_failed INTEGER NOT NULL DEFAULT 0,
     chunks_seen INTEGER NOT NULL DEFAULT 0,
@@ -271,6 +272,15 @@ CREATE TABLE job_versions (
     PRIMARY KEY (job_id, version_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX jobs_of_a_version ON job_versions (version_id);
+
+-- Files a job met and could not take in; cleared when it starts anew.
+CREATE TABLE job_problems (
+    job_id BLOB NOT NULL REFERENCES jobs (id),
+    position INTEGER NOT NULL,
+    source_uri TEXT,
+    message TEXT NOT NULL,
+    PRIMARY KEY (job_id, position)
+) STRICT, WITHOUT ROWID;
 
 -- Runs, ledger and events outlive what they tell of: no reference to documents or versions.
 CREATE TABLE ingestion_runs (

@@ -2,12 +2,12 @@
 
 use chrono::{DateTime, Utc};
 use model::{
-    ContentHash, DocumentId, GenerationId, JobId, JobStatus, KbId, SourceId, SourceOrder,
-    SourceUri, TenantId, UserId, VersionId,
+    ContentHash, DocumentId, GenerationId, JobId, JobStatus, KbId, RunId, RunStatus, SourceId,
+    SourceOrder, SourceUri, TenantId, UserId, VersionId,
 };
 use serde_json::Value;
 
-use super::Admission;
+use super::{Admission, words};
 
 /// Where documents come from.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +45,8 @@ pub struct SourceChange {
 pub struct JobCounters {
     pub docs_seen: u64,
     pub docs_skipped: u64,
+    /// Met and not taken in: unreadable, too large.
+    pub docs_refused: u64,
     /// Runs of this job that have not ended.
     pub runs_open: u64,
     pub runs_failed: u64,
@@ -114,9 +116,40 @@ pub struct Batch {
     pub admissions: Vec<Admission>,
     /// Met but not admitted, such as a file that could not be read: not gone, either.
     pub seen: Vec<SourceUri>,
+    /// What could not be taken in, and why.
+    pub problems: Vec<Problem>,
     pub cursor: Value,
     /// Whether this was the last batch.
     pub exhausted: bool,
+}
+
+/// Something of a source that could not be taken in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// `None` where not even a name is known, such as a folder that cannot be listed.
+    pub source_uri: Option<SourceUri>,
+    pub message: String,
+}
+
+/// What a job brought, or found to be there already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobDocument {
+    pub document: DocumentId,
+    pub version: VersionId,
+    pub source_uri: SourceUri,
+    pub outcome: JobOutcome,
+    pub chunks: u64,
+    pub run: RunId,
+    pub run_status: Option<RunStatus>,
+    pub error: Option<String>,
+}
+
+words! {
+    JobOutcome {
+        New = "new",
+        NewVersion = "new_version",
+        Skipped = "skipped",
+    }
 }
 
 /// A document its source no longer shows.

@@ -5,8 +5,8 @@ use chrono::{DateTime, Utc};
 use model::{JobId, SourceId, TenantId};
 
 use crate::{
-    Admitted, Batch, Error, Job, JobClaim, JobFilter, Listed, NewJob, NewSource, Page, Removing,
-    Source, SourceChange, Unseen,
+    Admitted, Batch, Error, Job, JobClaim, JobDocument, JobFilter, Listed, NewJob, NewSource, Page,
+    Problem, Removing, Source, SourceChange, Unseen,
 };
 
 /// Sources, and the jobs that ingest them.
@@ -46,6 +46,17 @@ pub trait Jobs {
         filter: JobFilter,
         page: Page,
     ) -> Result<Listed<Job>, Error>;
+
+    /// What the job brought or found, in the order it met them.
+    async fn job_documents(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        page: Page,
+    ) -> Result<Listed<JobDocument>, Error>;
+
+    /// What the job could not take in, in the order it met them.
+    async fn job_problems(&self, tenant: TenantId, job: JobId) -> Result<Vec<Problem>, Error>;
 
     /// A conflict while it runs, is paused, or is being canceled, and while another job of
     /// the same source is. A failed job goes on at its cursor, any other begins anew.

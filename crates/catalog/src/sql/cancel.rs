@@ -221,7 +221,7 @@ pub async fn finish<DB: Dialect>(
     }
     let row = query(
         "UPDATE jobs SET status = 'not_started', cursor = NULL, exhausted = FALSE,
-             docs_seen = 0, docs_skipped = 0, runs_open = 0, runs_failed = 0, chunks_seen = 0,
+             docs_seen = 0, docs_skipped = 0, docs_refused = 0, runs_open = 0, runs_failed = 0, chunks_seen = 0,
              chunks_processed = 0, chunks_skipped = 0, chunks_error = 0,
              error = 'Canceled by user', finished_at = $2, updated_at = $2
          WHERE id = $1 RETURNING *",

@@ -8,10 +8,10 @@ use model::{ContentHash, JobId, SourceId, TenantId, VersionId};
 
 use super::cells::micros;
 use super::dialect::Dialect;
-use super::{Sql, cancel, jobs, listing, removal, sources};
+use super::{Sql, cancel, jobs, listing, outcomes, removal, sources};
 use crate::{
-    Admitted, Batch, Error, Job, JobClaim, JobFilter, Jobs, Listed, NewJob, NewSource, Page,
-    Removing, Source, SourceChange, Unseen,
+    Admitted, Batch, Error, Job, JobClaim, JobDocument, JobFilter, Jobs, Listed, NewJob, NewSource,
+    Page, Problem, Removing, Source, SourceChange, Unseen,
 };
 
 #[async_trait]
@@ -84,6 +84,25 @@ impl<DB: Dialect> Jobs for Sql<DB> {
     ) -> Result<Listed<Job>, Error> {
         self.read("catalog.jobs", move |c| {
             Box::pin(async move { jobs::list::<DB>(c, tenant, filter, page).await })
+        })
+        .await
+    }
+
+    async fn job_documents(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        page: Page,
+    ) -> Result<Listed<JobDocument>, Error> {
+        self.read("catalog.job_documents", move |c| {
+            Box::pin(async move { outcomes::documents::<DB>(c, tenant, job, &page).await })
+        })
+        .await
+    }
+
+    async fn job_problems(&self, tenant: TenantId, job: JobId) -> Result<Vec<Problem>, Error> {
+        self.read("catalog.job_problems", move |c| {
+            Box::pin(async move { outcomes::problems::<DB>(c, tenant, job).await })
         })
         .await
     }

@@ -9,7 +9,7 @@ use super::cells::{Cells, json};
 use super::dialect::Dialect;
 use super::documents::{cut, page_by_id};
 use super::events::{News, tell};
-use super::{Tx, kbs, sources};
+use super::{Tx, kbs, outcomes, sources};
 use crate::{Error, Job, JobCounters, JobFilter, Listed, NewJob, Page};
 
 pub async fn create<DB: Dialect>(
@@ -109,7 +109,7 @@ pub async fn start<DB: Dialect>(
         _ => {
             "UPDATE jobs SET status = 'running', error = NULL, finished_at = NULL,
                  started_at = $2, updated_at = $2, cursor = NULL, exhausted = FALSE,
-                 docs_seen = 0, docs_skipped = 0, runs_failed = 0, chunks_seen = 0,
+                 docs_seen = 0, docs_skipped = 0, docs_refused = 0, runs_failed = 0, chunks_seen = 0,
                  chunks_processed = 0, chunks_skipped = 0, chunks_error = 0
              WHERE id = $1 RETURNING *"
         }
@@ -119,6 +119,9 @@ pub async fn start<DB: Dialect>(
         .bind(now)
         .fetch_one(&mut *c)
         .await?;
+    if known.status != JobStatus::Failed {
+        outcomes::clear::<DB>(c, job).await?;
+    }
     tell::<DB>(c, news(&known, "job.started"), now).await?;
     read::<DB>(&row)
 }
@@ -230,6 +233,7 @@ pub fn read<DB: Dialect>(row: &DB::Row) -> Result<Job, Error> {
         counters: JobCounters {
             docs_seen: row.count("docs_seen")?,
             docs_skipped: row.count("docs_skipped")?,
+            docs_refused: row.count("docs_refused")?,
             runs_open: row.count("runs_open")?,
             runs_failed: row.count("runs_failed")?,
             chunks_seen: row.count("chunks_seen")?,

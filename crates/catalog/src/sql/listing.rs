@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, QueryBuilder, query};
 use super::cells::{Cells, json, text};
 use super::dialect::Dialect;
 use super::events::tell;
-use super::{Tx, admit, end, jobs};
+use super::{Tx, admit, end, jobs, outcomes};
 use crate::{Admitted, Batch, Error, JobClaim, Unseen};
 
 pub async fn claim<DB: Dialect>(
@@ -31,7 +31,7 @@ pub async fn claim<DB: Dialect>(
          UPDATE jobs SET token = {}, worker = $2, lease_until = $3, heartbeat_at = $1
          FROM due WHERE jobs.id = due_id
          RETURNING id, token, tenant_id, kb_id, source_id, status, config, cursor, exhausted,
-             docs_seen, docs_skipped, runs_open, runs_failed, chunks_seen, chunks_processed,
+             docs_seen, docs_skipped, docs_refused, runs_open, runs_failed, chunks_seen, chunks_processed,
              chunks_skipped, chunks_error, initiated_by, error, created_at, started_at,
              updated_at, finished_at, heartbeat_at",
         DB::SKIP_LOCKED,
@@ -115,6 +115,7 @@ pub async fn admit_batch<DB: Dialect>(
         see::<DB>(c, source, batch, now).await?;
     }
     advance::<DB>(c, claim, batch, &admitted, now).await?;
+    outcomes::note::<DB>(c, claim.job, &batch.problems).await?;
     for (admission, admitted) in batch.admissions.iter().zip(&admitted) {
         tell::<DB>(c, admit::news(admission, admitted), now).await?;
     }

@@ -28,6 +28,7 @@ mod library;
 mod listing;
 mod live;
 mod operations;
+mod outcomes;
 mod queue;
 mod removal;
 mod requests;

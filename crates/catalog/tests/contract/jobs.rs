@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use catalog::{Batch, Error, Job, JobClaim, NewJob, NewSource};
+use catalog::{Batch, Error, Job, JobClaim, JobOutcome, NewJob, NewSource, Page, Problem};
 use model::{JobStatus, RunStatus, SourceUri};
 use serde_json::json;
 
@@ -57,6 +57,7 @@ impl World {
         Batch {
             admissions,
             seen: Vec::new(),
+            problems: Vec::new(),
             cursor,
             exhausted,
         }
@@ -161,6 +162,44 @@ pub async fn the_cursor_moves_with_the_batch_and_counters_add_up(world: &World) 
     );
     assert_eq!((counters.chunks_seen, counters.chunks_processed), (6, 3));
     assert_eq!((counters.chunks_skipped, counters.chunks_error), (3, 0));
+}
+
+pub async fn a_job_says_what_became_of_everything_it_met(world: &World) {
+    let listing = world.job("folder").await;
+    let mut batch = world.batch(&listing, &[("a", "1"), ("b", "2")], true);
+    let refused = Problem {
+        source_uri: Some(model::SourceUri::new("file:///locked.md").unwrap()),
+        message: "permission denied".into(),
+    };
+    batch.problems.push(refused.clone());
+    let (tenant, now) = (world.place.tenant, world.clock.now());
+    world
+        .catalog
+        .admit_batch(&listing, batch, now)
+        .await
+        .unwrap();
+
+    let page = world
+        .catalog
+        .job_documents(tenant, listing.job, Page::first(1))
+        .await
+        .unwrap();
+    let next = page.next.expect("there is a second document");
+    let rest = world
+        .catalog
+        .job_documents(tenant, listing.job, Page::following(next, 1))
+        .await
+        .unwrap();
+    let outcomes = [&page.items[0], &rest.items[0]].map(|found| found.outcome);
+    assert_eq!((outcomes, rest.next), ([JobOutcome::New; 2], None));
+    let problems = world
+        .catalog
+        .job_problems(tenant, listing.job)
+        .await
+        .unwrap();
+    assert_eq!(problems, [refused]);
+    let counters = world.shown(&listing).await.counters;
+    assert_eq!((counters.docs_seen, counters.docs_refused), (3, 1));
 }
 
 pub async fn a_listing_that_was_taken_over_cannot_move_the_cursor(world: &World) {

@@ -80,6 +80,7 @@ promises! {
     order::a_generation_is_built_beside_the_one_that_serves,
     order::a_clock_that_jumps_back_leaves_history_in_order,
     jobs::the_cursor_moves_with_the_batch_and_counters_add_up,
+    jobs::a_job_says_what_became_of_everything_it_met,
     jobs::a_listing_that_was_taken_over_cannot_move_the_cursor,
     jobs::what_a_source_shows_no_more_is_found,
     jobs::cancel_takes_what_only_the_job_brought,

@@ -1,0 +1,117 @@
+//! What became of everything a job met.
+
+use model::{DocumentId, JobId, RunId, TenantId, VersionId};
+use sqlx::{QueryBuilder, query};
+
+use super::Tx;
+use super::cells::{Cells, text};
+use super::dialect::Dialect;
+use super::documents::cut;
+use super::jobs;
+use crate::{Error, JobDocument, Listed, Page, Problem};
+
+/// Writes down what a batch could not take in.
+pub async fn note<DB: Dialect>(
+    c: &mut Tx<DB>,
+    job: JobId,
+    problems: &[Problem],
+) -> Result<(), Error> {
+    for problem in problems {
+        let row = query(
+            "UPDATE jobs SET docs_seen = docs_seen + 1, docs_refused = docs_refused + 1
+             WHERE id = $1 RETURNING docs_refused",
+        )
+        .bind(job.as_uuid())
+        .fetch_one(&mut *c)
+        .await?;
+        query(
+            "INSERT INTO job_problems (job_id, position, source_uri, message)
+             VALUES ($1, $2, $3, $4)",
+        )
+        .bind(job.as_uuid())
+        .bind(Cells::<DB>(&row).get::<i64>("docs_refused")?)
+        .bind(problem.source_uri.as_ref().map(ToString::to_string))
+        .bind(text(&problem.message))
+        .execute(&mut *c)
+        .await?;
+    }
+    Ok(())
+}
+
+/// A job that begins anew has met nothing yet.
+pub async fn clear<DB: Dialect>(c: &mut Tx<DB>, job: JobId) -> Result<(), Error> {
+    query("DELETE FROM job_problems WHERE job_id = $1")
+        .bind(job.as_uuid())
+        .execute(c)
+        .await?;
+    Ok(())
+}
+
+pub async fn problems<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    job: JobId,
+) -> Result<Vec<Problem>, Error> {
+    jobs::one::<DB>(c, tenant, job).await?;
+    let rows =
+        query("SELECT source_uri, message FROM job_problems WHERE job_id = $1 ORDER BY position")
+            .bind(job.as_uuid())
+            .fetch_all(c)
+            .await?;
+    let read = |row| {
+        let row = Cells::<DB>(row);
+        let named = row.maybe_text("source_uri")?.is_some();
+        Ok(Problem {
+            source_uri: named.then(|| row.uri("source_uri")).transpose()?,
+            message: row.text("message")?,
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+pub async fn documents<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    job: JobId,
+    page: &Page,
+) -> Result<Listed<JobDocument>, Error> {
+    jobs::one::<DB>(c, tenant, job).await?;
+    let mut select: QueryBuilder<DB> = QueryBuilder::new(
+        "SELECT jv.version_id, jv.outcome, v.document_id, d.source_uri, v.chunks, v.run_id,
+             r.status AS run_status, r.error_message
+         FROM job_versions jv
+         JOIN document_versions v ON v.id = jv.version_id
+         JOIN documents d ON d.id = v.document_id
+         LEFT JOIN ingestion_runs r ON r.id = v.run_id
+         WHERE jv.job_id = ",
+    );
+    select.push_bind(job.as_uuid());
+    if let Some(after) = &page.after {
+        let after: VersionId = after
+            .parse()
+            .map_err(|_| Error::conflict("page", "the cursor is not one of ours"))?;
+        select
+            .push(" AND jv.version_id > ")
+            .push_bind(after.as_uuid());
+    }
+    let limit = page.limit.clamp(1, Page::MAX);
+    select
+        .push(" ORDER BY jv.version_id LIMIT ")
+        .push_bind(i64::from(limit) + 1);
+    let rows = select.build().fetch_all(c).await?;
+    let read = |row: &DB::Row| {
+        let row = Cells::<DB>(row);
+        Ok(JobDocument {
+            document: row.id("document_id", DocumentId::from_uuid)?,
+            version: row.id("version_id", VersionId::from_uuid)?,
+            source_uri: row.uri("source_uri")?,
+            outcome: row.word("outcome")?,
+            chunks: row.count("chunks")?,
+            run: row.id("run_id", RunId::from_uuid)?,
+            run_status: row.maybe_word("run_status")?,
+            error: row.maybe_text("error_message")?,
+        })
+    };
+    let items = rows.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
+    Ok(cut(items, limit, |found| found.version.as_uuid()))
+}

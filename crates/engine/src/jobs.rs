@@ -1,0 +1,230 @@
+//! A whole source becomes documents, a batch at a time.
+//!
+//! Each batch is read and its originals made durable; then one transaction admits
+//! it and moves the cursor past it. Killed anywhere, the listing goes on at the
+//! cursor: a batch is admitted whole or not at all. The gate is asked before each.
+
+use std::path::PathBuf;
+
+use catalog::{Batch, JobClaim, Kb, Problem, Removal, RunType};
+use futures::{StreamExt, stream};
+use model::{Gate, gate};
+use serde::{Deserialize, Serialize};
+use sources::folder::{self, Cursor, Folder, Found, Walk};
+use tokio_util::io::ReaderStream;
+
+use crate::intake::{Identity, Intake, StageError};
+use crate::{Engine, Error};
+
+/// What a folder source keeps in its configuration.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FolderSource {
+    pub roots: Vec<PathBuf>,
+    /// Put on every document of the source.
+    #[serde(default)]
+    pub metadata: serde_json::Map<String, serde_json::Value>,
+    /// Whether a document whose file is gone stops answering.
+    #[serde(default)]
+    pub remove_missing: bool,
+}
+
+/// How a turn at a job's listing ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// A batch was admitted and more may follow.
+    More,
+    /// Everything was listed.
+    Exhausted,
+    /// Not now: the gate says why.
+    Wait(&'static str),
+    /// The job was called off.
+    Stopped,
+}
+
+/// Files admitted in one transaction.
+const BATCH: usize = 64;
+/// Files read at the same time.
+const READS: usize = 8;
+/// Documents deactivated between two looks at the gate.
+const REMOVALS: u32 = 500;
+const PIECE: usize = 256 * 1024;
+
+/// A listing under way; a new one is made from the claim after a restart.
+pub struct Listing {
+    claim: JobClaim,
+    source: FolderSource,
+    kb: Kb,
+    folder: Folder,
+    walk: Option<Walk>,
+}
+
+impl Engine {
+    /// Opens the listing a claim stands for, at its cursor.
+    pub async fn listing(&self, claim: JobClaim) -> Result<Listing, Error> {
+        let bad = |why: serde_json::Error| Error::BadRequest {
+            what: "the source's configuration cannot be read",
+            why: why.to_string(),
+        };
+        let kb = self.parts.catalog.kb(claim.tenant, claim.kb).await?;
+        let source: FolderSource = serde_json::from_value(claim.config.clone()).map_err(bad)?;
+        let cursor: Cursor = match claim.cursor.clone() {
+            Some(cursor) => serde_json::from_value(cursor).map_err(bad)?,
+            None => Cursor::default(),
+        };
+        let roots = source.roots.clone();
+        let folder = blocking(move || Folder::new(&roots)).await??;
+        let walk = folder.walk(cursor);
+        Ok(Listing {
+            claim,
+            source,
+            kb,
+            folder,
+            walk: Some(walk),
+        })
+    }
+
+    /// One batch of the listing: read, kept, then admitted with the cursor.
+    pub async fn list_batch(&self, listing: &mut Listing) -> Result<Turn, Error> {
+        let claim = &listing.claim;
+        let job = self.parts.catalog.job(claim.tenant, claim.job).await?;
+        match gate(Some(job.status)) {
+            Gate::Go => {}
+            Gate::Wait(why) => return Ok(Turn::Wait(why)),
+            Gate::Stop(_) => return Ok(Turn::Stopped),
+        }
+        let mut walk = listing.walk.take().expect("a turn gives the walk back");
+        let (walk, found) = blocking(move || {
+            let found = walk.next_batch(BATCH);
+            (walk, found)
+        })
+        .await?;
+        listing.walk = Some(walk);
+        let exhausted = found.exhausted;
+        let batch = self.read_batch(listing, found).await?;
+        if exhausted && listing.source.remove_missing {
+            // Before the batch that ends the listing: killed here, it is listed again.
+            self.remove_unseen(listing, &batch).await?;
+        }
+        let now = self.parts.clock.now();
+        self.parts
+            .catalog
+            .admit_batch(&listing.claim, batch, now)
+            .await?;
+        self.work_added();
+        Ok(if exhausted {
+            Turn::Exhausted
+        } else {
+            Turn::More
+        })
+    }
+
+    async fn read_batch(&self, listing: &Listing, found: folder::Batch) -> Result<Batch, Error> {
+        let mut batch = Batch {
+            cursor: serde_json::to_value(&found.cursor).expect("a cursor is plain data"),
+            exhausted: found.exhausted,
+            admissions: Vec::with_capacity(found.found.len()),
+            seen: Vec::new(),
+            problems: Vec::new(),
+        };
+        batch
+            .problems
+            .extend(found.problems.into_iter().map(|p| Problem {
+                source_uri: p.path.as_deref().map(sources::uri::of_path),
+                message: p.message,
+            }));
+        let reads: Vec<_> = found
+            .found
+            .iter()
+            .map(|file| self.read_file(listing, file))
+            .collect();
+        let mut reads = stream::iter(reads).buffered(READS);
+        let mut files = found.found.iter();
+        while let (Some(read), Some(file)) = (reads.next().await, files.next()) {
+            match read {
+                Ok(admission) => batch.admissions.push(admission),
+                Err(error) if error.is_about_the_file() => {
+                    batch.seen.push(file.uri.clone());
+                    batch.problems.push(Problem {
+                        source_uri: Some(file.uri.clone()),
+                        message: error.explain(),
+                    });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(batch)
+    }
+
+    async fn read_file(
+        &self,
+        listing: &Listing,
+        found: &Found,
+    ) -> Result<catalog::Admission, Error> {
+        let path = found.path.clone();
+        let opened = blocking(move || folder::open(&path)).await??;
+        let file = tokio::fs::File::from_std(opened.file);
+        let body = ReaderStream::with_capacity(file, PIECE);
+        let limit = self.settings.file_limit;
+        let staged = self.stage(body, limit).await.map_err(|error| match error {
+            StageError::TooLarge { limit } => Error::BadRequest {
+                what: "the file is too large",
+                why: format!("the limit is {limit} bytes"),
+            },
+            StageError::Body(cause) => Error::Source(sources::Error::Unreadable {
+                path: found.path.clone(),
+                cause,
+            }),
+            StageError::Engine(error) => error,
+        })?;
+        let name = found.path.file_name().unwrap_or_default();
+        let intake = Intake {
+            tenant: listing.claim.tenant,
+            identity: Identity::Uri(found.uri.clone()),
+            filename: name.to_string_lossy().into_owned(),
+            title: None,
+            claimed_type: None,
+            metadata: listing.source.metadata.clone(),
+            order: opened.order,
+            run_type: RunType::Sync,
+            job: Some(listing.claim.job),
+            source: listing.claim.source,
+            initiated_by: listing.claim.initiated_by,
+            trace: None,
+        };
+        self.keep(&listing.kb, intake, staged).await
+    }
+
+    /// Documents of the source that the whole listing did not meet and that are gone.
+    async fn remove_unseen(&self, listing: &Listing, last: &Batch) -> Result<(), Error> {
+        let in_last: std::collections::HashSet<_> = last
+            .admissions
+            .iter()
+            .map(|admission| &admission.source_uri)
+            .chain(&last.seen)
+            .collect();
+        let unseen = self.parts.catalog.unseen(&listing.claim, REMOVALS).await?;
+        for gone in unseen {
+            let covered = listing.folder.covers(&gone.source_uri);
+            let there = in_last.contains(&gone.source_uri)
+                || listing.folder.contains(&gone.source_uri).unwrap_or(true);
+            if covered && !there {
+                let now = self.parts.clock.now();
+                let removal = Removal::default();
+                self.parts
+                    .catalog
+                    .deactivate(listing.claim.tenant, gone.document, removal, now)
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| Error::StageStopped)
+}
