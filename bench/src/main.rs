@@ -6,6 +6,7 @@
 
 mod catalog;
 mod coordinator;
+mod index;
 mod report;
 mod series;
 
@@ -16,6 +17,7 @@ type Topic = (&'static str, fn(&mut Report) -> anyhow::Result<()>);
 const TOPICS: &[Topic] = &[
     ("catalog", catalog::run),
     ("coordinator", coordinator::run),
+    ("index", index::run),
     ("series", series::run),
 ];
 

@@ -20,6 +20,7 @@ use crate::slate::record::{SpaceRecord, UnitRecord, VersionRecord};
 use crate::slate::store::{self, Rows};
 use crate::snapshot::Snapshot;
 use crate::text::Shelf;
+use crate::text::shelf::blocking;
 use crate::{Error, Settings};
 
 /// A cheap handle to an open index.
@@ -134,7 +135,17 @@ impl Index {
         };
         let receipt = self.write(Op::Compact(space, compaction)).await?;
         receipt.durable().await?;
+        self.reclaim_text(space).await?;
         Ok(report.get().copied().unwrap_or_default())
+    }
+
+    async fn reclaim_text(&self, space: Space) -> Result<(), Error> {
+        let view = self.writes.snapshot().view.view(space).await?;
+        if view.record.text_flush == 0 {
+            return Ok(());
+        }
+        let book = self.store.shelf.book(&self.store.db, space).await?;
+        blocking(move || book.reclaim()).await
     }
 
     /// How writes and flushes fare.
@@ -144,9 +155,11 @@ impl Index {
 
     /// Brings everything accepted to both stores, then closes them.
     pub async fn close(self) -> Result<(), Error> {
-        self.writes.shutdown().await?;
+        let drained = self.writes.shutdown().await;
         self.store.shelf.close_all().await;
-        self.store.db.close().await.doing("close the database")
+        let closed = self.store.db.close().await.doing("close the database");
+        drained?;
+        closed
     }
 
     async fn write(&self, op: Op) -> Result<Receipt, Error> {

@@ -43,5 +43,5 @@ pub use place::{
     CompactReport, Fence, Flush, IndexedChunk, Scope, Scored, Space, StoredChunk, UnitPlace,
 };
 pub use receipt::Receipt;
-pub use settings::Settings;
+pub use settings::{Probe, Settings};
 pub use snapshot::Snapshot;

@@ -18,7 +18,7 @@ pub struct Settings {
     pub open_texts: usize,
     /// Spaces up to this many vectors are scanned whole and exactly.
     pub exact_up_to: u32,
-    /// Share of a space's postings' neighbourhood that a vector search looks at.
+    /// How far a vector search looks in larger ones.
     pub probe: Probe,
     /// How often the store's own garbage is looked for.
     pub collect_every: Duration,
@@ -36,7 +36,11 @@ pub struct Probe {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            writes: coordinator::Settings::default(),
+            writes: coordinator::Settings {
+                // A flush may cluster a whole space; a dead store fails by its retries.
+                flush_deadline: Duration::from_secs(600),
+                ..coordinator::Settings::default()
+            },
             cache_bytes: 256 << 20,
             block_cache_bytes: 64 << 20,
             unflushed_bytes: 128 << 20,

@@ -62,11 +62,14 @@ impl Snapshot {
         texts: HashMap<Space, Searcher>,
     ) -> Self {
         let store = &self.0.store;
+        let next = Self::new(Arc::clone(store), flush, db, texts);
+        // Only now, as the next is already given what is opened from here on: nothing is missed.
         let open = store.shelf.open_spaces().await;
-        let mut carried = lock(&self.0.texts).clone();
-        carried.retain(|space, _| open.contains(space));
-        carried.extend(texts);
-        let next = Self::new(Arc::clone(store), flush, db, carried);
+        for (space, searcher) in lock(&self.0.texts).clone() {
+            if open.contains(&space) {
+                lock(&next.0.texts).entry(space).or_insert(searcher);
+            }
+        }
         let mut views = lock(&self.0.views).clone();
         if views.len() > VIEWS {
             views.clear();
@@ -104,7 +107,6 @@ impl Snapshot {
         top: usize,
     ) -> Result<Vec<Scored>, Error> {
         let view = self.view(space).await?;
-        let live = Bits::from(live);
         let store = &self.0.store;
         search::search(&self.0.db, &view, store, query, live, top).await
     }
@@ -155,7 +157,9 @@ impl Snapshot {
             // Opening hands its searcher to every snapshot that lacks it, this one included.
             self.0.store.shelf.book(&self.0.store.db, space).await?;
         }
-        Ok(lock(&self.0.texts).get(&space).cloned())
+        let searcher = lock(&self.0.texts).get(&space).cloned();
+        let missing = || Error::corrupt("text index", "it was opened and not handed out");
+        searcher.map(Some).ok_or_else(missing)
     }
 
     async fn vector(&self, view: &SpaceView, id: u32) -> Result<Option<Arc<VectorRecord>>, Error> {
@@ -211,7 +215,10 @@ impl Snapshot {
         let vector = self.vector(&view, record.id).await?;
         let found = vector.is_some_and(|v| v.place == id && v.number == number);
         Ok(StoredChunk {
-            has_vector: found && !view.deleted_bits.contains(record.id),
+            has_vector: found
+                && view
+                    .finds(&self.0.db, &self.0.store.cache, record.id)
+                    .await?,
             has_text: texts.contains(&record.id),
             id,
             number,

@@ -7,7 +7,7 @@ use model::{ChunkId, UnitName, VersionId};
 use slatedb::{DbSnapshot, WriteBatch};
 
 use crate::Error;
-use crate::delta::{Pending, UnitWrite, VersionChanges};
+use crate::delta::{Compaction, Pending, UnitWrite, VersionChanges};
 use crate::flush::Store;
 use crate::flush::texts::{TextWork, Tokens, tokenize};
 use crate::place::{IndexedChunk, Scope, Space};
@@ -28,6 +28,7 @@ pub struct Draft<'a> {
     batch: WriteBatch,
     edits: BTreeMap<Space, SpaceEdit>,
     text: TextWork,
+    compactions: BTreeMap<Space, Compaction>,
 }
 
 /// A unit's place while it is written.
@@ -48,6 +49,7 @@ impl<'a> Draft<'a> {
             batch: WriteBatch::new(),
             edits: BTreeMap::new(),
             text: TextWork::default(),
+            compactions: BTreeMap::new(),
         }
     }
 
@@ -59,6 +61,10 @@ impl<'a> Draft<'a> {
         let mut tokens = tokenize(Arc::clone(delta)).await?;
         for scope in &delta.forgotten {
             self.forget_scope(scope).await?;
+        }
+        for (space, compaction) in &delta.compactions {
+            self.edit(space).await?;
+            self.compactions.insert(*space, compaction.clone());
         }
         for (space, versions) in &delta.spaces {
             if delta.forgotten.iter().any(|scope| scope.covers(space)) {
@@ -300,9 +306,11 @@ impl<'a> Draft<'a> {
         done: &[u64],
     ) -> Result<(WriteBatch, Vec<Arc<SpaceView>>, TextWork), Error> {
         let mut views = Vec::new();
-        for (_, edit) in std::mem::take(&mut self.edits) {
-            let view = edit.finish(self.flush, &mut self.batch);
-            views.push(Arc::new(view));
+        for (space, edit) in std::mem::take(&mut self.edits) {
+            let reading = (self.base.db(), self.store);
+            let compaction = self.compactions.get(&space);
+            let view = edit.finish(self.flush, reading, compaction, &mut self.batch);
+            views.push(Arc::new(view.await?));
         }
         for space in &self.text.redo.removed {
             views.push(Arc::new(SpaceView::forgotten(

@@ -98,10 +98,6 @@ impl Handler {
         Ok((Self { store, at }, snapshot))
     }
 
-    pub fn store(&self) -> &Arc<Store> {
-        &self.store
-    }
-
     async fn bring(&self, delta: Arc<Pending>, flush: u64) -> Result<Flushed<Snapshot>, Error> {
         let mut at = self.at.lock().await;
         if at.half.as_ref().is_none_or(|half| half.flush != flush) {

@@ -12,6 +12,7 @@
 //! 23 | space 48 | posting 4                       centroid of a posting
 //! 24 | space 48 | posting 4                       how many entries a posting has
 //! 25 | space 48 | posting 4                       entries of a posting, appended by merge
+//! 26 | space 48                                   numbers of versions in cold postings, as a bitmap
 //! 30 | tenant 16 | model | 00 | input 32 | space 48 | id 4    a vector to reuse
 //!
 //! space = tenant 16 | kb 16 | generation 16
@@ -37,11 +38,12 @@ pub const DELETED: u8 = 0x22;
 pub const CENTROID: u8 = 0x23;
 pub const COUNT: u8 = 0x24;
 pub const POSTING: u8 = 0x25;
+pub const COLD: u8 = 0x26;
 pub const REUSE: u8 = 0x30;
 
 /// Every kind that lies under a space.
-pub const OF_SPACE: [u8; 9] = [
-    VERSION, UNIT, CHUNK, SPACE, VECTOR, DELETED, CENTROID, COUNT, POSTING,
+pub const OF_SPACE: [u8; 10] = [
+    VERSION, UNIT, CHUNK, SPACE, VECTOR, DELETED, CENTROID, COUNT, POSTING, COLD,
 ];
 
 const SPACE_BYTES: usize = 48;

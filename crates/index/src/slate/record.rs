@@ -410,14 +410,17 @@ pub fn read_u32(what: &'static str, bytes: &[u8]) -> Result<u32, Error> {
     read(what, bytes, Reader::u32)
 }
 
-pub fn write_floats(values: &[f32]) -> Vec<u8> {
-    let mut bytes = Writer::new().0;
+/// A posting's centroid, and whether the posting is cold.
+pub fn write_centroid(cold: bool, values: &[f32]) -> Vec<u8> {
+    let mut bytes = Writer::new().u8(cold.into()).0;
     bytes.extend(values.iter().flat_map(|x| x.to_le_bytes()));
     bytes
 }
 
-pub fn read_floats(what: &'static str, bytes: &[u8]) -> Result<Vec<f32>, Error> {
-    read(what, bytes, |r| floats(r.rest()))
+pub fn read_centroid(bytes: &[u8]) -> Result<(bool, Vec<f32>), Error> {
+    read("centroid", bytes, |r| {
+        Some((r.u8()? == 1, floats(r.rest())?))
+    })
 }
 
 pub fn write_bitmap(bitmap: &roaring::RoaringBitmap) -> Vec<u8> {

@@ -57,9 +57,9 @@ fn options(settings: &Settings) -> slatedb::Settings {
             ..Default::default()
         }),
         garbage_collector_options: Some(GarbageCollectorOptions {
-            manifest_options: Some(collect.clone()),
-            wal_options: Some(collect.clone()),
-            compacted_options: Some(collect.clone()),
+            manifest_options: Some(collect),
+            wal_options: Some(collect),
+            compacted_options: Some(collect),
             compactions_options: Some(collect),
             // A local folder cannot overwrite conditionally; with boundary files nothing
             // there would ever be collected. One process owns the folder, so none are needed.

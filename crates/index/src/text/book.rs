@@ -106,76 +106,89 @@ impl Book {
         gone: &[(VersionId, Option<UnitName>)],
         docs: Vec<Doc>,
     ) -> Result<Searcher, Error> {
-        let mut slot = self.writer.lock().expect("a commit does not panic");
-        // Put back only after success: a writer that failed is not to be trusted.
-        let mut writer = match slot.take() {
-            Some(writer) => writer,
-            None => self.open_writer()?,
-        };
-        for (version, unit) in gone {
-            writer.delete_term(self.term(*version, unit.as_ref()));
-        }
-        for doc in docs {
-            writer.add_document(self.document(doc)).doing("add")?;
-        }
-        durable::effect_blocking("index.text", || {
-            let mut commit = writer.prepare_commit()?;
-            commit.set_payload(&flush.to_string());
-            commit.commit()
-        })
-        .doing("commit")?;
-        self.reader.reload().doing("reload")?;
-        *slot = Some(writer);
+        self.with_writer(|writer| {
+            for (version, unit) in gone {
+                writer.delete_term(term(*version, unit.as_ref()));
+            }
+            for doc in docs {
+                writer.add_document(document(doc)).doing("add")?;
+            }
+            let committed = durable::effect_blocking("index.text", || {
+                let mut commit = writer.prepare_commit()?;
+                commit.set_payload(&flush.to_string());
+                commit.commit()
+            });
+            committed.doing("commit")?;
+            self.reader.reload().doing("reload")
+        })?;
         Ok(self.searcher())
-    }
-
-    fn open_writer(&self) -> Result<IndexWriter, Error> {
-        let writer = self.index.writer_with_num_threads(1, WRITER_BYTES);
-        writer.doing("open for writing")
     }
 
     /// Empties the index, for a rebuild; the next commit makes it so.
     pub fn clear(&self) -> Result<(), Error> {
-        let mut slot = self.writer.lock().expect("a commit does not panic");
-        let writer = match slot.take() {
-            Some(writer) => writer,
-            None => self.open_writer()?,
-        };
-        writer.delete_all_documents().doing("clear")?;
-        *slot = Some(writer);
-        Ok(())
+        self.with_writer(|writer| writer.delete_all_documents().doing("clear").map(drop))
     }
 
     /// Adds chunks without committing.
     pub fn add(&self, docs: Vec<Doc>) -> Result<(), Error> {
+        self.with_writer(|writer| {
+            for doc in docs {
+                writer.add_document(document(doc)).doing("add")?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Rewrites segments that hold deleted chunks and removes files nobody reads.
+    pub fn reclaim(&self) -> Result<(), Error> {
+        let deleting = |segment: &&tantivy::SegmentReader| segment.num_deleted_docs() > 0;
+        self.with_writer(|writer| {
+            self.reader.reload().doing("reload")?;
+            let searcher = self.searcher();
+            let segments = searcher.segment_readers().iter().filter(deleting);
+            let spoilt: Vec<_> = segments.map(tantivy::SegmentReader::segment_id).collect();
+            if !spoilt.is_empty() {
+                writer.merge(&spoilt).wait().doing("reclaim")?;
+            }
+            let collected = writer.garbage_collect_files().wait();
+            collected.doing("collect garbage").map(drop)
+        })
+    }
+
+    /// A writer that failed is not used again: what it had gathered is unknown.
+    fn with_writer<T>(
+        &self,
+        work: impl FnOnce(&mut IndexWriter) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let mut slot = self.writer.lock().expect("a commit does not panic");
-        let writer = match slot.take() {
+        let mut writer = match slot.take() {
             Some(writer) => writer,
-            None => self.open_writer()?,
+            None => {
+                let writer = self.index.writer_with_num_threads(1, WRITER_BYTES);
+                writer.doing("open for writing")?
+            }
         };
-        for doc in docs {
-            writer.add_document(self.document(doc)).doing("add")?;
-        }
+        let done = work(&mut writer)?;
         *slot = Some(writer);
-        Ok(())
+        Ok(done)
     }
+}
 
-    fn term(&self, version: VersionId, unit: Option<&UnitName>) -> Term {
-        match unit {
-            None => Term::from_field_text(FIELDS.version, &version.to_string()),
-            Some(unit) => Term::from_field_text(FIELDS.unit, &unit_term(version, unit)),
-        }
+fn term(version: VersionId, unit: Option<&UnitName>) -> Term {
+    match unit {
+        None => Term::from_field_text(FIELDS.version, &version.to_string()),
+        Some(unit) => Term::from_field_text(FIELDS.unit, &unit_term(version, unit)),
     }
+}
 
-    fn document(&self, doc: Doc) -> TantivyDocument {
-        let mut document = TantivyDocument::new();
-        document.add_u64(FIELDS.id, doc.id.into());
-        document.add_u64(FIELDS.number, doc.number.into());
-        document.add_text(FIELDS.version, doc.version.to_string());
-        document.add_text(FIELDS.unit, unit_term(doc.version, &doc.unit));
-        document.add_pre_tokenized_text(FIELDS.body, tokens(doc.words));
-        document
-    }
+fn document(doc: Doc) -> TantivyDocument {
+    let mut document = TantivyDocument::new();
+    document.add_u64(FIELDS.id, doc.id.into());
+    document.add_u64(FIELDS.number, doc.number.into());
+    document.add_text(FIELDS.version, doc.version.to_string());
+    document.add_text(FIELDS.unit, unit_term(doc.version, &doc.unit));
+    document.add_pre_tokenized_text(FIELDS.body, tokens(doc.words));
+    document
 }
 
 fn unit_term(version: VersionId, unit: &UnitName) -> String {

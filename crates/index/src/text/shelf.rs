@@ -122,20 +122,11 @@ impl Shelf {
         }
     }
 
-    /// Drops a book that failed or whose space is gone; its folder stays.
-    pub async fn close(&self, space: &Space) {
-        self.open.lock().await.books.remove(space);
-    }
-
     /// Drops a space's index and its folder.
     pub async fn remove(&self, space: &Space) -> Result<(), Error> {
         let mut open = self.open.lock().await;
         open.books.remove(space);
         remove(&self.folder(space)).doing("remove an index")
-    }
-
-    pub async fn is_open(&self, space: &Space) -> bool {
-        self.open.lock().await.books.contains_key(space)
     }
 
     pub async fn open_spaces(&self) -> Vec<Space> {
@@ -152,7 +143,12 @@ impl Shelf {
 
 fn close_oldest(open: &mut Open, limit: usize) {
     while open.books.len() > limit {
-        let oldest = open.books.iter().min_by_key(|(_, (_, used))| *used);
+        // One that a flush holds stays: opened a second time it would seem to be behind.
+        let idle = open
+            .books
+            .iter()
+            .filter(|(_, (book, _))| Arc::strong_count(book) == 1);
+        let oldest = idle.min_by_key(|(_, (_, used))| *used);
         let Some(space) = oldest.map(|(space, _)| *space) else {
             return;
         };

@@ -3,25 +3,30 @@
 use std::sync::Arc;
 
 use roaring::RoaringBitmap;
-use slatedb::WriteBatch;
+use slatedb::{DbSnapshot, WriteBatch};
 
 use crate::Error;
+use crate::delta::Compaction;
+use crate::flush::Store;
 use crate::slate::key;
 use crate::slate::record::{self, VersionRecord};
 use crate::vector::SpaceView;
 use crate::vector::bits::Bits;
+use crate::vector::grow::{Grow, Member};
 use crate::vector::view::note_totals;
 
 pub struct SpaceEdit {
     pub view: SpaceView,
     deleted: RoaringBitmap,
+    added: Vec<Member>,
 }
 
 impl SpaceEdit {
     pub fn new(view: &SpaceView) -> Self {
         Self {
-            view: view.clone(),
+            view: view.successor(),
             deleted: RoaringBitmap::new(),
+            added: Vec::new(),
         }
     }
 
@@ -34,8 +39,10 @@ impl SpaceEdit {
         Ok(first)
     }
 
-    pub fn add(&mut self, _id: u32, _number: u32, vector: &[f32]) {
+    pub fn add(&mut self, id: u32, number: u32, vector: &[f32]) {
         self.view.record.dimensions = vector.len() as u32;
+        let vector = vector.to_vec();
+        self.added.push(Member { id, number, vector });
     }
 
     pub fn delete(&mut self, id: u32) {
@@ -54,20 +61,36 @@ impl SpaceEdit {
     }
 
     /// Writes the space down and gives its next view.
-    pub fn finish(mut self, flush: u64, batch: &mut WriteBatch) -> SpaceView {
-        let space = self.view.space;
-        if !self.deleted.is_empty() {
-            let all = &*self.view.deleted | &self.deleted;
-            batch.put(
-                key::of_space(key::DELETED, &space),
-                record::write_bitmap(&all),
-            );
-            self.view.deleted_bits = Arc::new(Bits::from(&all));
-            self.view.deleted = Arc::new(all);
-        }
-        let record = self.view.record.write();
-        batch.put(key::of_space(key::SPACE, &space), record);
+    pub async fn finish(
+        mut self,
+        flush: u64,
+        (db, store): (&DbSnapshot, &Store),
+        compaction: Option<&Compaction>,
+        batch: &mut WriteBatch,
+    ) -> Result<SpaceView, Error> {
+        self.mark_deleted(batch);
         self.view.flush = flush;
-        self.view
+        let added = std::mem::take(&mut self.added);
+        let mut grow = Grow::new(db, store, &mut self.view, batch);
+        if let Some(compaction) = compaction {
+            let report = grow.compact(&compaction.live).await?;
+            // A repeated attempt finds it set; its report is the same.
+            let _set_before = compaction.report.set(report);
+        }
+        grow.take_in(added).await?;
+        let record = self.view.record.write();
+        batch.put(key::of_space(key::SPACE, &self.view.space), record);
+        Ok(self.view)
+    }
+
+    fn mark_deleted(&mut self, batch: &mut WriteBatch) {
+        if self.deleted.is_empty() {
+            return;
+        }
+        let all = &*self.view.deleted | &self.deleted;
+        let key = key::of_space(key::DELETED, &self.view.space);
+        batch.put(key, record::write_bitmap(&all));
+        self.view.deleted_bits = Arc::new(Bits::from(&all));
+        self.view.deleted = Arc::new(all);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use roaring::RoaringBitmap;
 use slatedb::DbSnapshot;
 
 use crate::Error;
@@ -13,6 +14,7 @@ use crate::text::shelf::blocking;
 use crate::vector::bits::Bits;
 use crate::vector::cache::{Entry, Kind};
 use crate::vector::flat::{self, Candidate};
+use crate::vector::probe::{Wanted, probe};
 use crate::vector::{Cache, SpaceView};
 
 pub async fn search(
@@ -20,7 +22,7 @@ pub async fn search(
     view: &Arc<SpaceView>,
     store: &Store,
     query: &[f32],
-    live: Bits,
+    live: &RoaringBitmap,
     top: usize,
 ) -> Result<Vec<Scored>, Error> {
     if view.record.next_id == 0 || top == 0 {
@@ -31,6 +33,18 @@ pub async fn search(
             expected: view.dimensions(),
             got: query.len(),
         });
+    }
+    let cold = !live.is_disjoint(&view.cold);
+    let live = Bits::from(live);
+    if let Some(table) = &view.table {
+        let wanted = Wanted {
+            query,
+            live: &live,
+            cold,
+            top,
+        };
+        let found = probe(db, view, table, store, &wanted).await?;
+        return Ok(ranked(found, top));
     }
     let pages = flat::pages(db, view, &store.cache).await?;
     let (view, query) = (Arc::clone(view), query.to_vec());

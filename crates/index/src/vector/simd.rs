@@ -28,7 +28,10 @@ pub fn dots(rows: &[f32], vector: &[f32], into: &mut Vec<f32>) {
         // SAFETY: `wide` has asked the processor for avx2 and fma.
         return unsafe { dots_wide(rows, vector, into) };
     }
-    into.extend(rows.chunks_exact(vector.len()).map(|row| dot_plain(row, vector)));
+    into.extend(
+        rows.chunks_exact(vector.len())
+            .map(|row| dot_plain(row, vector)),
+    );
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -41,12 +44,7 @@ fn dots_wide(rows: &[f32], vector: &[f32], into: &mut Vec<f32>) {
 
 /// For each picked code: how many of its bits are set, and the sum over its set
 /// bits of the numbers whose bit planes are given.
-pub fn code_sums(
-    codes: &[u64],
-    planes: &[[u64; 4]],
-    picked: &[u32],
-    into: &mut Vec<(u32, u32)>,
-) {
+pub fn code_sums(codes: &[u64], planes: &[[u64; 4]], picked: &[u32], into: &mut Vec<(u32, u32)>) {
     #[cfg(target_arch = "x86_64")]
     if wide() && std::arch::is_x86_feature_detected!("popcnt") {
         // SAFETY: the processor has just been asked for these features.
@@ -57,22 +55,12 @@ pub fn code_sums(
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,popcnt")]
-fn code_sums_wide(
-    codes: &[u64],
-    planes: &[[u64; 4]],
-    picked: &[u32],
-    into: &mut Vec<(u32, u32)>,
-) {
+fn code_sums_wide(codes: &[u64], planes: &[[u64; 4]], picked: &[u32], into: &mut Vec<(u32, u32)>) {
     code_sums_plain(codes, planes, picked, into);
 }
 
 #[inline(always)]
-fn code_sums_plain(
-    codes: &[u64],
-    planes: &[[u64; 4]],
-    picked: &[u32],
-    into: &mut Vec<(u32, u32)>,
-) {
+fn code_sums_plain(codes: &[u64], planes: &[[u64; 4]], picked: &[u32], into: &mut Vec<(u32, u32)>) {
     for entry in picked {
         let start = *entry as usize * planes.len();
         let code = &codes[start..start + planes.len()];

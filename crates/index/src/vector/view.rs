@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 use slatedb::DbSnapshot;
+use tokio::sync::OnceCell;
 
 use crate::Error;
 use crate::place::Space;
 use crate::slate::key;
 use crate::slate::record::{self, SpaceRecord, State, VersionRecord};
 use crate::slate::store::{self, Rows};
+use crate::vector::Cache;
 use crate::vector::bits::Bits;
+use crate::vector::posting::{self, Table};
 
 /// How much of a version there is, for the statistics of the text search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,6 +33,12 @@ pub struct SpaceView {
     pub record: SpaceRecord,
     pub deleted: Arc<RoaringBitmap>,
     pub deleted_bits: Arc<Bits>,
+    /// Postings, once the space is too large to scan.
+    pub table: Option<Arc<Table>>,
+    /// Numbers of versions that have entries in cold postings.
+    pub cold: Arc<RoaringBitmap>,
+    /// Ids the postings hold, read when first asked for.
+    indexed: Arc<OnceCell<Bits>>,
     /// By version number.
     pub totals: Arc<Vec<Totals>>,
 }
@@ -45,10 +54,9 @@ impl SpaceView {
             Some(bytes) => SpaceRecord::read(&bytes)?,
             None => SpaceRecord::default(),
         };
-        let deleted = match store::get(view, key::of_space(key::DELETED, &space)).await? {
-            Some(bytes) => record::read_bitmap("deleted bitmap", &bytes)?,
-            None => RoaringBitmap::new(),
-        };
+        let deleted = bitmap(view, key::of_space(key::DELETED, &space)).await?;
+        let cold = bitmap(view, key::of_space(key::COLD, &space)).await?;
+        let table = Table::load(view, &space, record.dimensions as usize).await?;
         Ok(Self {
             space,
             tag,
@@ -56,6 +64,9 @@ impl SpaceView {
             record,
             deleted_bits: Arc::new(Bits::from(&deleted)),
             deleted: Arc::new(deleted),
+            table: table.map(Arc::new),
+            cold: Arc::new(cold),
+            indexed: Arc::default(),
             totals: Arc::new(load_totals(view, &space).await?),
         })
     }
@@ -72,13 +83,46 @@ impl SpaceView {
             },
             deleted: Arc::default(),
             deleted_bits: Arc::default(),
+            table: None,
+            cold: Arc::default(),
+            indexed: Arc::default(),
             totals: Arc::default(),
+        }
+    }
+
+    /// Whether a search could come upon an id.
+    pub async fn finds(&self, db: &DbSnapshot, cache: &Cache, id: u32) -> Result<bool, Error> {
+        let Some(table) = &self.table else {
+            return Ok(!self.deleted_bits.contains(id));
+        };
+        let indexed = self.indexed.get_or_try_init(|| async {
+            let mut ids = RoaringBitmap::new();
+            for posting in &table.postings {
+                let codes = posting::codes(db, self, cache, *posting).await?;
+                ids.extend(codes.ids.iter().take(posting.count as usize));
+            }
+            Ok::<_, Error>(Bits::from(&ids))
+        });
+        Ok(indexed.await?.contains(id) && !self.deleted_bits.contains(id))
+    }
+
+    /// A view with the changes of a flush, to be made.
+    pub fn successor(&self) -> Self {
+        Self {
+            indexed: Arc::default(),
+            ..self.clone()
         }
     }
 
     pub fn dimensions(&self) -> usize {
         self.record.dimensions as usize
     }
+}
+
+async fn bitmap(view: &DbSnapshot, key: Vec<u8>) -> Result<RoaringBitmap, Error> {
+    let bytes = store::get(view, key).await?;
+    let read = bytes.map(|bytes| record::read_bitmap("bitmap", &bytes));
+    Ok(read.transpose()?.unwrap_or_default())
 }
 
 async fn load_totals(view: &DbSnapshot, space: &Space) -> Result<Vec<Totals>, Error> {

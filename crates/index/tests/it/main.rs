@@ -3,3 +3,11 @@
 mod kit;
 
 mod basics;
+
+mod large;
+
+mod model_check;
+
+mod crash;
+
+mod faults;

@@ -1,0 +1,153 @@
+//! Postings: which there are, as of a view, and their entries.
+//!
+//! A posting only ever grows: what is split or cleaned gets a new number. So the
+//! entries a view may see are the first `count` of whatever was read last, and
+//! one decoded posting serves every view.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use slatedb::DbSnapshot;
+
+use crate::Error;
+use crate::place::Space;
+use crate::slate::key;
+use crate::slate::record;
+use crate::slate::store::{self, Rows as Records};
+use crate::vector::SpaceView;
+use crate::vector::cache::{Cache, Entry, Kind};
+use crate::vector::cluster::Rows;
+use crate::vector::code::Codes;
+use crate::vector::rotate::Rotation;
+
+/// Every posting of a space, as of one view.
+#[derive(Debug, Clone)]
+pub struct Table {
+    pub rotation: Arc<Rotation>,
+    /// Rotated, in the order of `postings`.
+    pub centroids: Rows,
+    pub postings: Vec<Posting>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Posting {
+    pub number: u32,
+    /// Entries in it, valid or not.
+    pub count: u32,
+    /// Holds what was not live at the last compaction.
+    pub cold: bool,
+}
+
+impl Table {
+    pub fn new(dimensions: usize) -> Self {
+        Self {
+            rotation: Arc::new(Rotation::new(dimensions)),
+            centroids: Rows::new(dimensions),
+            postings: Vec::new(),
+        }
+    }
+
+    /// The table of a space, or `None` if it has no postings yet.
+    pub async fn load(
+        db: &DbSnapshot,
+        space: &Space,
+        dimensions: usize,
+    ) -> Result<Option<Self>, Error> {
+        let mut counts = HashMap::new();
+        let mut rows = Records::under(db, &key::of_space(key::COUNT, space)).await?;
+        while let Some((key, bytes)) = rows.next().await? {
+            counts.insert(number(&key)?, record::read_u32("posting count", &bytes)?);
+        }
+        let mut table = Self::new(dimensions);
+        let mut rows = Records::under(db, &key::of_space(key::CENTROID, space)).await?;
+        while let Some((key, bytes)) = rows.next().await? {
+            let number = number(&key)?;
+            let (cold, centroid) = record::read_centroid(&bytes)?;
+            if centroid.len() != dimensions {
+                return Err(Error::corrupt("centroid", "it has the wrong length"));
+            }
+            let count = counts.get(&number).copied().unwrap_or(0);
+            table.push(number, count, cold, &centroid);
+        }
+        Ok((!table.postings.is_empty()).then_some(table))
+    }
+
+    pub fn push(&mut self, number: u32, count: u32, cold: bool, centroid: &[f32]) {
+        self.centroids.push(centroid);
+        self.postings.push(Posting {
+            number,
+            count,
+            cold,
+        });
+    }
+
+    /// Takes out the postings at some places.
+    pub fn remove(&mut self, gone: &[usize]) {
+        if gone.is_empty() {
+            return;
+        }
+        let old = std::mem::replace(self, Self::like(self));
+        for (at, posting) in old.postings.iter().enumerate() {
+            if gone.binary_search(&at).is_err() {
+                self.centroids.push(old.centroids.row(at));
+                self.postings.push(*posting);
+            }
+        }
+    }
+
+    fn like(other: &Self) -> Self {
+        Self {
+            rotation: Arc::clone(&other.rotation),
+            centroids: Rows::new(other.centroids.dimensions()),
+            postings: Vec::new(),
+        }
+    }
+
+    /// The posting of one side closest to a rotated vector.
+    pub fn nearest(&self, vector: &[f32], cold: bool, scratch: &mut Vec<f32>) -> usize {
+        self.centroids.closeness(vector, scratch);
+        let side = (0..self.postings.len()).filter(|at| self.postings[*at].cold == cold);
+        let best = side.max_by(|a, b| scratch[*a].total_cmp(&scratch[*b]));
+        best.expect("a side is asked only if it has postings")
+    }
+
+    /// Postings from the closest on, the hot apart from the cold.
+    pub fn by_closeness(&self, query: &[f32]) -> [Vec<(f32, usize)>; 2] {
+        let mut closeness = Vec::new();
+        self.centroids.closeness(query, &mut closeness);
+        let mut sides = [Vec::new(), Vec::new()];
+        for (at, posting) in self.postings.iter().enumerate() {
+            sides[usize::from(posting.cold)].push((closeness[at], at));
+        }
+        sides
+    }
+}
+
+fn number(key: &[u8]) -> Result<u32, Error> {
+    key::read_number(key).ok_or_else(|| Error::corrupt("posting", "its key has no number"))
+}
+
+/// The entries of a posting; a view looks at its first `count` only.
+pub async fn codes(
+    db: &DbSnapshot,
+    view: &SpaceView,
+    cache: &Cache,
+    posting: Posting,
+) -> Result<Arc<Codes>, Error> {
+    let key = (view.tag, Kind::Posting, posting.number);
+    if let Some(Entry::Posting(codes)) = cache.get(&key)
+        && codes.len() >= posting.count as usize
+    {
+        return Ok(codes);
+    }
+    let record = key::numbered(key::POSTING, &view.space, posting.number);
+    let bytes = store::get(db, record).await?.unwrap_or_default();
+    let codes = Codes::read(&bytes, view.dimensions())
+        .ok_or_else(|| Error::corrupt("posting", "it ends early or is of another version"))?;
+    if codes.len() < posting.count as usize {
+        return Err(Error::corrupt("posting", "it lacks entries"));
+    }
+    let codes = Arc::new(codes);
+    cache.put(key, Entry::Posting(Arc::clone(&codes)));
+    Ok(codes)
+}

@@ -1,0 +1,109 @@
+//! Spaces too large to scan.
+
+use index::{Flush, Settings};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use crate::kit::*;
+
+const DIMENSIONS: usize = 32;
+const VERSIONS: u32 = 40;
+const CHUNKS: u32 = 100;
+
+fn clustered(rng: &mut StdRng, centers: &[Vec<f32>]) -> Vec<f32> {
+    let center = &centers[rng.random_range(0..centers.len())];
+    let raw: Vec<f32> = center
+        .iter()
+        .map(|c| c + rng.random_range(-0.5..0.5))
+        .collect();
+    let length = raw.iter().map(|x| x * x).sum::<f32>().sqrt();
+    raw.iter().map(|x| x / length).collect()
+}
+
+fn centers(rng: &mut StdRng) -> Vec<Vec<f32>> {
+    let center = |rng: &mut StdRng| {
+        (0..DIMENSIONS)
+            .map(|_| rng.random_range(-1.0..1.0))
+            .collect()
+    };
+    (0..50).map(|_| center(rng)).collect()
+}
+
+async fn recall(
+    index: &index::Index,
+    exact: &index::Index,
+    live_numbers: &[u32],
+    rng: &mut StdRng,
+    centers: &[Vec<f32>],
+) -> f64 {
+    let near = index.snapshot(Flush(0)).await.unwrap();
+    let truth = exact.snapshot(Flush(0)).await.unwrap();
+    let bitmap = live(live_numbers.iter().copied());
+    let mut hits = 0;
+    for _ in 0..20 {
+        let query = clustered(rng, centers);
+        let found = near
+            .search_vector(space(1), &query, &bitmap, 10)
+            .await
+            .unwrap();
+        let expected = truth
+            .search_vector(space(1), &query, &bitmap, 10)
+            .await
+            .unwrap();
+        assert!(found.iter().all(|s| live_numbers.contains(&s.number)));
+        hits += expected
+            .iter()
+            .filter(|e| found.iter().any(|f| f.id == e.id))
+            .count();
+    }
+    hits as f64 / 200.0
+}
+
+#[tokio::test]
+async fn postings_find_what_a_scan_finds_also_among_few_live_and_after_compaction() {
+    let mut rng = StdRng::seed_from_u64(7);
+    let centers = centers(&mut rng);
+    let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let postings = Settings {
+        exact_up_to: 500,
+        ..Settings::default()
+    };
+    let index = open_with(a.path(), postings).await;
+    let exact = open(b.path()).await;
+    for number in 0..VERSIONS {
+        let chunks: Vec<_> = (0..CHUNKS)
+            .map(|ordinal| chunk(ordinal, "grain", &clustered(&mut rng, &centers)))
+            .collect();
+        for index in [&index, &exact] {
+            let receipt = replace(index, place(space(1), number, "u"), 1, chunks.clone()).await;
+            let receipt = receipt.unwrap();
+            // Several flushes: the first clusters, later ones append and part.
+            if number % 8 == 7 {
+                receipt.flushed().await.unwrap();
+            }
+        }
+    }
+    let all: Vec<u32> = (0..VERSIONS).collect();
+    let few = [3, 17, 20, 39];
+    assert!(recall(&index, &exact, &all, &mut rng, &centers).await >= 0.97);
+    assert!(recall(&index, &exact, &few, &mut rng, &centers).await >= 0.97);
+    let report = index.compact(space(1), &live(few)).await.unwrap();
+    assert_eq!((report.hot, report.cold), (400, 3600));
+    assert!(recall(&index, &exact, &few, &mut rng, &centers).await >= 0.97);
+    assert!(
+        recall(&index, &exact, &all, &mut rng, &centers).await >= 0.97,
+        "the cold is found on demand"
+    );
+    index.close().await.unwrap();
+
+    let index = open_with(a.path(), postings).await;
+    assert!(recall(&index, &exact, &all, &mut rng, &centers).await >= 0.97);
+    let snapshot = index.snapshot(Flush(0)).await.unwrap();
+    for number in [3, 4] {
+        let stored = snapshot.chunks_of(space(1), version(number)).await.unwrap();
+        assert_eq!(stored.len() as u32, CHUNKS);
+        assert!(stored.iter().all(|c| c.has_vector && c.has_text));
+    }
+    index.close().await.unwrap();
+    exact.close().await.unwrap();
+}
