@@ -190,12 +190,9 @@ fn usual_step(block: &Block, body: &Body) -> f32 {
 /// Whether the next line's first word had no room any more: a line that ends early
 /// ends its paragraph.
 fn fills_its_line(last: &Line, next: &Line, margin: &RightMargin) -> bool {
-    let text = &next.parts[0].text;
-    let word = text.split(' ').next().unwrap_or("").chars().count();
-    let letters = text.chars().count().max(1) as f32;
-    let per_letter = (next.parts[0].right - next.parts[0].left) / letters;
+    let word = next.parts[0].right - next.parts[0].left;
     let room = margin.at(last).max(margin.at(next)) - last.right;
-    room < (word as f32 + 1.0) * per_letter + last.size * 1.5
+    room < word + last.size * 1.8
 }
 
 fn is_centred_on(line: &Line, other: &Line) -> bool {

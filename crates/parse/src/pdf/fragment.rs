@@ -1,8 +1,7 @@
-//! Glyphs to fragments: runs of words printed side by side on one baseline.
+//! Glyphs to words.
 //!
-//! In: a page's glyphs in printing order. Out: fragments in the same order. A gap
-//! wider than a space between words ends a fragment, so a table's cells and two
-//! columns never share one. Accents printed over a letter are composed with it;
+//! In: a page's glyphs in printing order. Out: words in the same order; scripts without
+//! spaces make one word of each run. Accents printed over a letter are composed with it;
 //! right-to-left text comes out in reading order.
 
 use super::bidi;
@@ -12,12 +11,6 @@ use super::script::{combining, is_blank, is_wide};
 /// Gaps between words, in font sizes.
 const WORD_GAP: f32 = 0.16;
 const WIDE_WORD_GAP: f32 = 0.7;
-/// A wider gap than this parts two fragments; after a printed space it may be wider.
-const PART_GAP: f32 = 1.0;
-const PART_GAP_AFTER_SPACE: f32 = 1.6;
-/// In a typewriter face spaces are how things are set in columns.
-const PART_GAP_MONO: f32 = 60.0;
-
 /// How many of a fragment's letters look how.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Look {
@@ -55,7 +48,7 @@ impl Look {
     }
 }
 
-/// Words side by side. `left` and `right` run along the writing direction, `baseline` across.
+/// A word. `left` and `right` run along the writing direction, `baseline` across.
 #[derive(Debug, Clone)]
 pub(super) struct Fragment {
     pub(super) text: String,
@@ -66,6 +59,8 @@ pub(super) struct Fragment {
     pub(super) angle: i16,
     pub(super) look: Look,
     pub(super) artifact: bool,
+    /// Begins a word however close the one before it stands: a note's mark.
+    pub(super) apart: bool,
     /// The width of one character, where all are of one width.
     pub(super) pitch: f32,
 }
@@ -236,25 +231,20 @@ impl<'t> Builder<'t> {
             .as_mut()
             .is_some_and(|open| open.join(glyph, text));
         if !joined {
+            let apart = self
+                .open
+                .as_ref()
+                .is_some_and(|o| o.is_reference(glyph, text));
             self.close();
-            self.open = Some(Open::new(glyph, text));
+            let mut open = Open::new(glyph, text);
+            open.fragment.apart = apart;
+            self.open = Some(open);
         }
     }
 
     fn close(&mut self) {
         if let Some(open) = self.open.take() {
-            let repeats = self.done.last().is_some_and(|last| {
-                last.text == open.fragment.text
-                    && (last.baseline - open.fragment.baseline).abs() < last.size * 0.12
-                    && (last.left - open.fragment.left).abs() < last.size * 0.12
-            });
-            // Printed twice, a hair apart, is how some make bold.
-            if repeats {
-                let look = &mut self.done.last_mut().expect("it repeats one").look;
-                look.bold = look.letters;
-            } else {
-                self.done.push(open.fragment);
-            }
+            self.done.push(open.fragment);
         }
     }
 
@@ -279,6 +269,7 @@ impl Open {
                 angle: glyph.glyph.angle,
                 look,
                 artifact: glyph.glyph.artifact,
+                apart: false,
                 pitch: glyph.glyph.advance,
             },
             last_left: glyph.along,
@@ -296,42 +287,68 @@ impl Open {
             return false;
         }
         let em = self.last_size.max(glyph.glyph.size);
+        if self.repeats(glyph, text) {
+            self.fragment.look.bold = self.fragment.look.letters;
+            return true;
+        }
         let gap = glyph.along - f.right;
         let shift = (glyph.across - f.baseline).abs();
-        let mono = f.look.is_mono() && glyph.glyph.face.mono;
-        let widest = match (self.space, mono) {
-            (true, true) => PART_GAP_MONO,
-            (true, false) => PART_GAP_AFTER_SPACE,
-            (false, _) => PART_GAP,
-        };
-        let level = shift <= em * 0.12 && gap > -em * 0.6 && gap < em * widest;
+        let level = shift <= em * 0.12 && gap > -em * 0.6;
         // Raised or lowered, it belongs here only when it stands close.
         let script = shift <= em * 0.55 && gap > -em * 0.35 && gap < em * 0.4;
-        if !level && !script {
+        let wide = is_wide(text);
+        let any_wide = wide || self.last_wide;
+        let limit = if any_wide { WIDE_WORD_GAP } else { WORD_GAP };
+        let spaced = self.space && !(wide && self.last_wide);
+        let apart = spaced || gap > self.last_size.min(glyph.glyph.size) * limit;
+        if apart || !(level || script) || self.is_reference(glyph, text) {
             return false;
         }
-        self.append(glyph, text, gap, mono);
+        self.append(glyph, text);
         true
     }
 
-    fn append(&mut self, glyph: &Placed<'_>, text: &str, gap: f32, mono: bool) {
-        let wide = is_wide(text);
-        let em = self.last_size.min(glyph.glyph.size);
-        let limit = if wide || self.last_wide {
-            WIDE_WORD_GAP
-        } else {
-            WORD_GAP
-        };
-        let both_wide = wide && self.last_wide;
-        if mono && self.space && gap > 0.0 {
-            let count = (gap / glyph.glyph.advance.max(0.1))
-                .round()
-                .clamp(1.0, 200.0);
-            self.fragment
-                .text
-                .extend(std::iter::repeat_n(' ', count as usize));
-        } else if gap > em * limit || (self.space && !both_wide) {
-            self.fragment.text.push(' ');
+    /// Printed twice, a hair apart, is how some make bold.
+    fn repeats(&self, glyph: &Placed<'_>, text: &str) -> bool {
+        let hair = glyph.glyph.size * 0.1;
+        (glyph.along - self.last_left).abs() < hair
+            && (glyph.across - self.fragment.baseline).abs() < hair
+            && self.fragment.text.ends_with(text)
+    }
+
+    /// A raised number behind a word refers to a note and is no part of the word.
+    fn is_reference(&self, glyph: &Placed<'_>, text: &str) -> bool {
+        let digits = text.chars().all(|c| c.is_ascii_digit());
+        let letters = self
+            .fragment
+            .text
+            .chars()
+            .rev()
+            .take(3)
+            .filter(|c| c.is_alphabetic());
+        let behind = digits && self.is_raised(glyph) && letters.count() == 3;
+        behind || self.is_mark_before(glyph, text)
+    }
+
+    /// A raised number before a word is the mark of the note that begins there.
+    fn is_mark_before(&self, glyph: &Placed<'_>, text: &str) -> bool {
+        let f = &self.fragment;
+        let fall = glyph.across - f.baseline;
+        f.size < glyph.glyph.size * 0.87
+            && fall > f.size * 0.15
+            && f.text.chars().all(|c| c.is_ascii_digit())
+            && text.starts_with(char::is_alphabetic)
+    }
+
+    fn is_raised(&self, glyph: &Placed<'_>) -> bool {
+        let rise = self.fragment.baseline - glyph.across;
+        glyph.glyph.size < self.fragment.size * 0.87 && rise > self.fragment.size * 0.15
+    }
+
+    fn append(&mut self, glyph: &Placed<'_>, text: &str) {
+        let digit = |char: char| char.is_ascii_digit();
+        if text.chars().all(digit) && self.fragment.text.ends_with(digit) && self.is_raised(glyph) {
+            self.fragment.text.push('^');
         }
         self.fragment.text.push_str(text);
         self.fragment.right = self.fragment.right.max(glyph.right());
@@ -339,7 +356,7 @@ impl Open {
         self.vote(glyph);
         self.last_left = glyph.along;
         self.last_size = glyph.glyph.size;
-        self.last_wide = wide;
+        self.last_wide = is_wide(text);
         self.space = false;
     }
 

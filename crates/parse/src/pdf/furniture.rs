@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 
 use super::line::Line;
+use super::order::median;
 use super::page::PageText;
 
 /// How many lines from either end are looked at.
@@ -23,6 +24,8 @@ struct Candidate {
     slot: i32,
     words: String,
     number: Option<i64>,
+    /// Nothing stands further out, and white space parts it from the text.
+    detached: bool,
 }
 
 pub(super) fn mark(pages: &mut [PageText]) {
@@ -34,9 +37,11 @@ pub(super) fn mark(pages: &mut [PageText]) {
     let repeated = repeats(&candidates);
     let slots = furnished_slots(&candidates, &repeated);
     let counting = counting_numbers(&candidates);
+    let heads = detached_slots(&candidates, pages.len());
     for (candidate, again) in candidates.iter().zip(&repeated) {
         let furniture = *again
             || slots.contains(&candidate.slot)
+            || (candidate.detached && heads.contains(&candidate.slot))
             || counting.contains(&(candidate.page, candidate.line));
         if furniture {
             pages[candidate.page].lines[candidate.line].artifact = true;
@@ -50,33 +55,56 @@ fn edge_lines(index: usize, page: &PageText) -> Vec<Candidate> {
         .filter(|line| page.lines[*line].angle == 0)
         .collect();
     at.sort_by(|a, b| page.lines[*a].baseline.total_cmp(&page.lines[*b].baseline));
-    let top = at.iter().take(EDGE_LINES);
-    let top = top.filter(|line| page.lines[**line].bottom() < height * EDGE);
-    let bottom = at.iter().rev().take(EDGE_LINES);
-    let bottom = bottom.filter(|line| page.lines[**line].top() > height * (1.0 - EDGE));
-    let mut found: Vec<Candidate> = top
-        .map(|line| candidate(index, *line, &page.lines[*line], height, true))
-        .collect();
-    found.extend(bottom.map(|line| candidate(index, *line, &page.lines[*line], height, false)));
+    let body = median(at.iter().map(|line| page.lines[*line].size)).unwrap_or(10.0);
+    let lines = |at: usize| &page.lines[at];
+    let mut found = Vec::new();
+    for (nth, line) in at.iter().take(EDGE_LINES).enumerate() {
+        if lines(*line).bottom() < height * EDGE {
+            let next = at.get(nth + 1).map(|next| lines(*next));
+            let gap = next.map_or(f32::MAX, |next| next.baseline - lines(*line).baseline);
+            let detached = nth == 0 && is_detached(lines(*line), gap, body);
+            found.push(candidate(
+                (index, *line),
+                lines(*line),
+                lines(*line).baseline,
+                detached,
+            ));
+        }
+    }
+    for (nth, line) in at.iter().rev().take(EDGE_LINES).enumerate() {
+        if lines(*line).top() > height * (1.0 - EDGE) {
+            let next = at.iter().rev().nth(nth + 1).map(|next| lines(*next));
+            let gap = next.map_or(f32::MAX, |next| lines(*line).baseline - next.baseline);
+            let detached = nth == 0 && is_detached(lines(*line), gap, body);
+            let from_bottom = lines(*line).baseline - height - 2.0;
+            found.push(candidate(
+                (index, *line),
+                lines(*line),
+                from_bottom,
+                detached,
+            ));
+        }
+    }
     found
 }
 
-fn candidate(page: usize, index: usize, line: &Line, height: f32, top: bool) -> Candidate {
+/// No larger than the text, and further from it than its lines are from each other.
+fn is_detached(line: &Line, gap: f32, body: f32) -> bool {
+    line.size < body * 1.1 && gap > body * 1.7
+}
+
+fn candidate((page, index): (usize, usize), line: &Line, place: f32, detached: bool) -> Candidate {
     let text = line.text();
-    let slot = if top {
-        line.baseline.round() as i32
-    } else {
-        -((height - line.baseline).round() as i32) - 1
-    };
+    let words = text
+        .chars()
+        .filter(|c| !c.is_numeric() && !c.is_whitespace());
     Candidate {
         page,
         line: index,
-        slot: slot / 2,
+        slot: (place / 2.0).round() as i32,
         number: page_number(&text),
-        words: text
-            .chars()
-            .filter(|c| !c.is_numeric() && !c.is_whitespace())
-            .collect(),
+        words: words.collect(),
+        detached,
     }
 }
 
@@ -157,6 +185,19 @@ fn furnished_slots(candidates: &[Candidate], repeated: &[bool]) -> Vec<i32> {
         .into_iter()
         .filter(|(_, (all, some))| *all >= 5 && some * 10 >= all * 7);
     most.map(|(slot, _)| slot).collect()
+}
+
+/// Heights where a good part of the pages have a detached line: heads that name the section
+/// at hand never repeat.
+fn detached_slots(candidates: &[Candidate], pages: usize) -> Vec<i32> {
+    let mut counts: HashMap<i32, usize> = HashMap::new();
+    for c in candidates.iter().filter(|c| c.detached) {
+        *counts.entry(c.slot).or_default() += 1;
+    }
+    let many = counts
+        .into_iter()
+        .filter(|(_, count)| *count >= 5 && count * 10 >= pages * 3);
+    many.map(|(slot, _)| slot).collect()
 }
 
 /// Numbers that stand alone and grow as the pages do.

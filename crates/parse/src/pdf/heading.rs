@@ -88,7 +88,7 @@ fn looks_like_heading(block: &Block, text: &str, body: &Body) -> bool {
         && block.letters() <= MAX_LETTERS
         && letters >= 2
         && block.first().angle == 0
-        && block.lines.iter().all(|line| line.parts.len() <= 3);
+        && block.lines.iter().all(|line| line.cells() <= 3);
     if !fits || is_contents_line(text) || ends_like_a_sentence(text) {
         return false;
     }

@@ -1,5 +1,7 @@
 //! Fragments to lines: what stands side by side and was printed one after the other.
 
+use std::collections::HashMap;
+
 use super::bidi;
 use super::fragment::{Fragment, Look};
 use super::glyph::Rect;
@@ -7,6 +9,8 @@ use super::glyph::Rect;
 /// How far letters reach above and below the baseline, in font sizes.
 const ASCENT: f32 = 0.78;
 const DESCENT: f32 = 0.22;
+/// Lines are looked up by their height in steps of this.
+const ROW: f32 = 8.0;
 
 /// A printed line, parts from left to right.
 #[derive(Debug, Clone)]
@@ -48,6 +52,12 @@ impl Line {
         self.parts.insert(at, fragment);
     }
 
+    /// How many pieces it falls into, with white space between that no word space explains.
+    pub(super) fn cells(&self) -> usize {
+        let wide = |pair: &&[Fragment]| pair[1].left - pair[0].right > self.size * 1.6;
+        1 + self.parts.windows(2).filter(wide).count()
+    }
+
     pub(super) fn top(&self) -> f32 {
         self.baseline - self.size * ASCENT
     }
@@ -56,16 +66,26 @@ impl Line {
         self.baseline + self.size * DESCENT
     }
 
-    /// Its words; parts are a space apart.
+    /// Its words; parts that touch make one.
     pub(super) fn text(&self) -> String {
         if let [only] = self.parts.as_slice() {
             return only.text.clone();
         }
-        let mut texts: Vec<&str> = self.parts.iter().map(|part| part.text.as_str()).collect();
-        if bidi::reads_right_to_left(&texts.concat()) {
-            texts.reverse();
+        let all: String = self.parts.iter().map(|part| part.text.as_str()).collect();
+        if bidi::reads_right_to_left(&all) {
+            let texts: Vec<&str> = self.parts.iter().rev().map(|p| p.text.as_str()).collect();
+            return texts.join(" ");
         }
-        texts.join(" ")
+        let mut out = String::with_capacity(all.len() + self.parts.len());
+        let mut right = f32::MAX;
+        for part in &self.parts {
+            if part.apart || part.left - right > part.size.min(self.size) * 0.08 {
+                out.push(' ');
+            }
+            out.push_str(&part.text);
+            right = part.right;
+        }
+        out
     }
 
     /// Its place on the page, whatever its direction.
@@ -96,6 +116,48 @@ impl Line {
         self.left < other.right && other.left < self.right
     }
 
+    /// Whether a line fits into this one or directly beside it, covering nothing.
+    fn takes_in(&self, other: &Self) -> bool {
+        if !self.same_baseline(&other.parts[0]) {
+            return false;
+        }
+        let em = self.size.max(other.size);
+        let pairs = || {
+            let ours = self.parts.iter();
+            ours.flat_map(|a| other.parts.iter().map(move |b| (a, b)))
+        };
+        let gap = |(a, b): (&Fragment, &Fragment)| (a.left - b.right).max(b.left - a.right);
+        let nearest = pairs().map(gap).fold(f32::MAX, f32::min);
+        let marker = other.look.letters <= 4 && other.right <= self.left;
+        let reach = if marker { em * 3.0 } else { em * 0.8 };
+        nearest > -em * 0.15 && nearest < reach
+    }
+
+    /// Whether the other is this line, or words of it, printed again a hair apart.
+    fn repeats(&self, other: &Self) -> bool {
+        let hair = self.size * 0.15;
+        let same = |a: &Fragment, b: &Fragment| {
+            (a.left - b.left).abs() < hair
+                && (a.baseline - b.baseline).abs() < hair
+                && a.text == b.text
+        };
+        self.angle == other.angle
+            && other
+                .parts
+                .iter()
+                .all(|b| self.parts.iter().any(|a| same(a, b)))
+    }
+
+    fn embolden(&mut self) {
+        self.look.bold = self.look.letters;
+    }
+
+    fn absorb(&mut self, other: Self) {
+        for part in other.parts {
+            self.push(part);
+        }
+    }
+
     fn same_baseline(&self, fragment: &Fragment) -> bool {
         let em = self.size.max(fragment.size);
         self.angle == fragment.angle
@@ -118,31 +180,37 @@ pub(super) fn lines(fragments: Vec<Fragment>) -> Vec<Line> {
             _ => lines.push(Line::of(fragment)),
         }
     }
-    join_markers(lines)
-}
-
-/// A bullet or number that was printed apart from its text joins it.
-fn join_markers(mut lines: Vec<Line>) -> Vec<Line> {
-    let mut at = 0;
-    while at < lines.len() {
-        let marker = &lines[at];
-        let short = marker.look.letters <= 4 && marker.parts.len() == 1;
-        let owner = short
-            .then(|| lines.iter().position(|line| stands_before(marker, line)))
-            .flatten();
-        match owner {
-            Some(owner) => {
-                let part = lines[at].parts[0].clone();
-                lines[owner].push(part);
-                lines.remove(at);
-            }
-            None => at += 1,
+    // What joins two lines may come last: they are found to be one in the next pass.
+    loop {
+        let before = lines.len();
+        lines = fill_holes(lines);
+        if lines.len() == before {
+            return lines;
         }
     }
-    lines
 }
 
-fn stands_before(marker: &Line, line: &Line) -> bool {
-    let gap = line.left - marker.right;
-    line.same_baseline(&marker.parts[0]) && gap > 0.0 && gap < marker.size * 3.0
+/// A word printed out of turn joins the line it stands in: links, emphasis, bullets.
+fn fill_holes(lines: Vec<Line>) -> Vec<Line> {
+    let mut whole: Vec<Line> = Vec::with_capacity(lines.len());
+    let mut rows: HashMap<i32, Vec<usize>> = HashMap::new();
+    for line in lines {
+        let row = (line.baseline / ROW).floor() as i32;
+        let near = [row - 1, row, row + 1];
+        let owner = near
+            .iter()
+            .filter_map(|row| rows.get(row))
+            .flatten()
+            .find(|at| whole[**at].takes_in(&line) || whole[**at].repeats(&line))
+            .copied();
+        match owner {
+            Some(owner) if whole[owner].repeats(&line) => whole[owner].embolden(),
+            Some(owner) => whole[owner].absorb(line),
+            None => {
+                rows.entry(row).or_default().push(whole.len());
+                whole.push(line);
+            }
+        }
+    }
+    whole
 }

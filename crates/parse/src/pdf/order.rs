@@ -1,10 +1,15 @@
 //! The order in which a page's lines are read.
 //!
-//! Most programs print in the order of reading, columns included, and then that
-//! order is better than any guess from geometry. Where it visibly is not (lines jump
-//! up again and again), the page is cut along its white space instead.
+//! Most programs print in the order of reading, columns included, and that order is
+//! better than any guess from geometry. Some print parts late: links, floats, what lies
+//! in front. So lines are settled one by one: a line stays behind the one printed before
+//! it unless it jumps back up within that one's column; then it goes where it stands on
+//! the page, below what is above it.
 
 use super::line::Line;
+
+/// More lines than this are a drawing; settling them one by one would take for ever.
+const MAX_SETTLED: usize = 4000;
 
 /// In: lines as printed. Out: lines as read; what runs in another direction comes last.
 pub(super) fn reading_order(lines: Vec<Line>) -> Vec<Line> {
@@ -13,8 +18,8 @@ pub(super) fn reading_order(lines: Vec<Line>) -> Vec<Line> {
     };
     let (mut along, mut turned): (Vec<Line>, Vec<Line>) =
         lines.into_iter().partition(|line| line.angle == main);
-    if !printed_in_order(&along) {
-        along = cut(along, 0);
+    if along.len() <= MAX_SETTLED {
+        along = settle(along);
     }
     turned.sort_by_key(|line| line.angle);
     along.extend(turned);
@@ -33,103 +38,95 @@ fn main_angle(lines: &[Line]) -> Option<i16> {
     angles.into_iter().max_by_key(|angle| letters(*angle))
 }
 
-/// Whether few lines jump back up within their own column.
-fn printed_in_order(lines: &[Line]) -> bool {
-    let text: Vec<&Line> = lines.iter().filter(|line| !line.artifact).collect();
-    let jumps = text
-        .windows(2)
-        .filter(|pair| {
-            let (a, b) = (pair[0], pair[1]);
-            let up = b.baseline < a.baseline - a.size * 0.5;
-            let new_column = b.left >= a.right - a.size;
-            up && !new_column
-        })
-        .count();
-    // Heads and feet are often printed first or last: a few jumps are everyday.
-    jumps <= 3 + text.len() / 12
+fn settle(lines: Vec<Line>) -> Vec<Line> {
+    let mut settled: Vec<Line> = Vec::with_capacity(lines.len());
+    // Where the line printed last has been put.
+    let mut last = 0;
+    for line in lines {
+        let at = match settled.get(last) {
+            Some(_)
+                if follows(&line, &settled[..=last]) && !passes(&line, &settled[last + 1..]) =>
+            {
+                last + 1
+            }
+            _ => place_of(&line, &settled),
+        };
+        settled.insert(at, line);
+        last = at;
+    }
+    settled
 }
 
-/// Cuts a region along its widest white space, columns before rows, and reads the parts in order.
-fn cut(lines: Vec<Line>, depth: usize) -> Vec<Line> {
-    if lines.len() < 2 || depth > 40 {
-        return by_rows(lines);
-    }
-    if let Some(at) = gutter(&lines) {
-        let (left, right): (Vec<Line>, Vec<Line>) =
-            lines.into_iter().partition(|line| line.left < at);
-        let mut all = cut(left, depth + 1);
-        all.extend(cut(right, depth + 1));
-        return all;
-    }
-    match widest_break(&lines) {
-        Some(at) => {
-            let (above, below): (Vec<Line>, Vec<Line>) =
-                lines.into_iter().partition(|line| line.baseline < at);
-            let mut all = cut(above, depth + 1);
-            all.extend(cut(below, depth + 1));
-            all
-        }
-        None => by_rows(lines),
-    }
-}
-
-/// From top to bottom, and from left to right within a row.
-fn by_rows(mut lines: Vec<Line>) -> Vec<Line> {
-    lines.sort_by(|a, b| a.baseline.total_cmp(&b.baseline));
-    let mut from = 0;
-    while from < lines.len() {
-        let (first, size) = (lines[from].baseline, lines[from].size);
-        let row = |line: &&Line| line.baseline - first < size * 0.4;
-        let count = lines[from..].iter().take_while(row).count();
-        lines[from..from + count].sort_by(|a, b| a.left.total_cmp(&b.left));
-        from += count;
-    }
-    lines
-}
-
-/// An upright strip no line crosses, with text worth a column on both sides.
-fn gutter(lines: &[Line]) -> Option<f32> {
-    let mut spans: Vec<(f32, f32)> = lines.iter().map(|l| (l.left, l.right)).collect();
-    spans.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let size = median(lines.iter().map(|line| line.size))?;
-    let mut reach = spans[0].1;
-    let mut best: Option<(f32, f32)> = None;
-    for (left, right) in spans {
-        let gap = left - reach;
-        if gap > size * 0.9 && best.is_none_or(|(width, _)| gap > width) && columns(lines, left) {
-            best = Some((gap, left - gap / 2.0));
-        }
-        reach = reach.max(right);
-    }
-    best.map(|(_, at)| at)
-}
-
-/// Whether both sides of a strip are taller than they need to be for a stray word.
-fn columns(lines: &[Line], at: f32) -> bool {
-    let rows = |left: bool| {
-        let side = lines.iter().filter(|line| (line.left < at) == left);
-        let mut rows: Vec<i32> = side.map(|line| line.baseline.round() as i32).collect();
-        rows.sort_unstable();
-        rows.dedup();
-        rows.len()
+/// Below the line before it, or at the head of a column to its right.
+fn follows(line: &Line, settled: &[Line]) -> bool {
+    let Some(before) = settled.last() else {
+        return false;
     };
-    rows(true) >= 3 && rows(false) >= 3
+    let below = line.baseline > before.baseline + before.size * 0.3;
+    let beside = line.left >= before.right - before.size * 0.5;
+    below || (beside && ends_a_column(settled))
 }
 
-/// The baseline below which the widest level strip of white space lies.
-fn widest_break(lines: &[Line]) -> Option<f32> {
-    let mut spans: Vec<(f32, f32)> = lines.iter().map(|l| (l.top(), l.bottom())).collect();
-    spans.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut reach = spans[0].1;
-    let mut best: Option<(f32, f32)> = None;
-    for (top, bottom) in spans {
-        let gap = top - reach;
-        if gap > 0.0 && best.is_none_or(|(width, _)| gap > width) {
-            best = Some((gap, top));
+/// Whether the last of these lines closes a column of running text: not one of labels or
+/// cells, which are read by rows.
+fn ends_a_column(settled: &[Line]) -> bool {
+    let Some(last) = settled.last() else {
+        return false;
+    };
+    let mut column = settled
+        .iter()
+        .rev()
+        .filter(|line| line.overlaps_across(last))
+        .take(4);
+    let (mut below, mut widest, mut count) = (last, 0.0_f32, 0);
+    let dense = column.all(|line| {
+        let step = below.baseline - line.baseline;
+        below = line;
+        widest = widest.max(line.right - line.left);
+        count += 1;
+        step < line.size * 2.6
+    });
+    dense && count >= 3 && widest > last.size * 12.0
+}
+
+/// Whether something printed earlier stands between the line before and this one.
+fn passes(line: &Line, after: &[Line]) -> bool {
+    let next = after.iter().find(|next| next.overlaps_across(line));
+    next.is_some_and(|next| next.baseline < line.baseline - line.size * 0.3)
+}
+
+/// Behind the last line that stands above it in its column, or to its left in its row.
+fn place_of(line: &Line, settled: &[Line]) -> usize {
+    let row = |other: &Line| (other.baseline - line.baseline).abs() < line.size * 0.4;
+    let above = |other: &Line| other.baseline < line.baseline && other.overlaps_across(line);
+    let before = |other: &&Line| {
+        if row(other) {
+            other.left < line.left && line.left - other.right < line.size * 8.0
+        } else {
+            above(other)
         }
-        reach = reach.max(bottom);
+    };
+    // The lowest of those above, not the last of them: columns end at the same height.
+    let lowest = settled
+        .iter()
+        .enumerate()
+        .filter(|(_, other)| before(other))
+        .max_by(|(_, a), (_, b)| a.baseline.total_cmp(&b.baseline));
+    match lowest {
+        Some((at, above)) => {
+            // What stands in the rows between belongs to the line above: a label's text.
+            let between = |other: &&Line| {
+                other.baseline >= above.baseline - above.size * 0.4
+                    && other.baseline < line.baseline - line.size * 0.4
+            };
+            at + 1 + settled[at + 1..].iter().take_while(between).count()
+        }
+        // Nothing above: before whatever stands below it.
+        None => settled
+            .iter()
+            .position(|other| other.baseline > line.baseline && other.overlaps_across(line))
+            .unwrap_or(settled.len()),
     }
-    best.map(|(_, at)| at)
 }
 
 pub(super) fn median(values: impl Iterator<Item = f32>) -> Option<f32> {
