@@ -1,0 +1,137 @@
+//! Keys applications sign in with.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use catalog::{ApiKey, NewApiKey, Role};
+use chrono::{DateTime, Utc};
+use model::ApiKeyId;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use crate::auth::{Manage, May, SCOPES, new_api_key};
+use crate::extract::{Named, Sent};
+use crate::gateway::Gateway;
+use crate::paging::Rows;
+use crate::problem::Problem;
+
+pub fn routes() -> OpenApiRouter<Gateway> {
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(revoke))
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct KeyView {
+    pub id: Uuid,
+    pub name: String,
+    #[schema(value_type = String)]
+    pub role: Role,
+    /// Empty means all its role may do.
+    pub scopes: Vec<String>,
+    pub created_at: DateTime<Utc>,
+    pub expires_at: Option<DateTime<Utc>>,
+    pub revoked_at: Option<DateTime<Utc>>,
+    pub last_used_at: Option<DateTime<Utc>>,
+}
+
+impl From<ApiKey> for KeyView {
+    fn from(key: ApiKey) -> Self {
+        Self {
+            id: key.id.as_uuid(),
+            name: key.name,
+            role: key.role,
+            scopes: key.scopes,
+            created_at: key.created_at,
+            expires_at: key.expires_at,
+            revoked_at: key.revoked_at,
+            last_used_at: key.last_used_at,
+        }
+    }
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateKey {
+    #[schema(min_length = 1, max_length = 200)]
+    pub name: String,
+    #[schema(value_type = String)]
+    pub role: Role,
+    /// Of `read`, `search`, `ingest`, `manage`; none means all its role may do.
+    #[serde(default)]
+    pub scopes: Vec<String>,
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+/// The only time the secret is shown.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CreatedKey {
+    pub secret: String,
+    #[serde(flatten)]
+    pub key: KeyView,
+}
+
+#[utoipa::path(get, path = "/v1/api-keys", tag = "account",
+    responses((status = 200, body = Rows<KeyView>)))]
+async fn list(
+    State(gateway): State<Gateway>,
+    who: May<Manage>,
+) -> Result<Json<Rows<KeyView>>, Problem> {
+    let keys = gateway.catalog().api_keys(who.tenant).await?;
+    Ok(Json(Rows {
+        items: keys.into_iter().map(KeyView::from).collect(),
+        next: None,
+    }))
+}
+
+#[utoipa::path(post, path = "/v1/api-keys", tag = "account", request_body = CreateKey,
+    responses((status = 201, body = CreatedKey)))]
+async fn create(
+    State(gateway): State<Gateway>,
+    who: May<Manage>,
+    Sent(sent): Sent<CreateKey>,
+) -> Result<(StatusCode, Json<CreatedKey>), Problem> {
+    if let Some(scope) = sent.scopes.iter().find(|s| !SCOPES.contains(&s.as_str())) {
+        let known = SCOPES.join(", ");
+        return Err(Problem::invalid(format!(
+            "`{scope}` is not a scope ({known})"
+        )));
+    }
+    if !(1..=200).contains(&sent.name.trim().len()) {
+        return Err(Problem::invalid("a key's name has 1 to 200 bytes"));
+    }
+    let (secret, hash) = new_api_key();
+    let key = NewApiKey {
+        name: sent.name.trim().to_owned(),
+        hash,
+        role: sent.role,
+        scopes: sent.scopes,
+        created_by: who.user,
+        expires_at: sent.expires_at,
+    };
+    let key = gateway
+        .catalog()
+        .create_api_key(who.tenant, key, gateway.now());
+    let key = key.await?.into();
+    Ok((StatusCode::CREATED, Json(CreatedKey { secret, key })))
+}
+
+/// From now on the key opens nothing. Revoking twice is fine.
+#[utoipa::path(delete, path = "/v1/api-keys/{key}", tag = "account",
+    params(("key" = Uuid, Path)), responses((status = 204)))]
+async fn revoke(
+    State(gateway): State<Gateway>,
+    who: May<Manage>,
+    Named(key): Named<Uuid>,
+) -> Result<StatusCode, Problem> {
+    let key = ApiKeyId::from_uuid(key);
+    let now = gateway.now();
+    gateway
+        .catalog()
+        .revoke_api_key(who.tenant, key, now)
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}

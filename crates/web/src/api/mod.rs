@@ -1,0 +1,31 @@
+//! The JSON API, one module per noun.
+
+pub mod account;
+pub mod api_keys;
+pub mod documents;
+pub mod ingest;
+pub mod inspect;
+pub mod kbs;
+pub mod runs;
+pub mod search;
+pub mod status;
+pub mod users;
+pub mod versions;
+
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::gateway::Gateway;
+
+/// Everything that answers at once; what streams is put together apart from it.
+pub fn routes() -> OpenApiRouter<Gateway> {
+    OpenApiRouter::new()
+        .merge(account::routes())
+        .merge(users::routes())
+        .merge(api_keys::routes())
+        .merge(kbs::routes())
+        .merge(documents::routes())
+        .merge(versions::routes())
+        .merge(runs::routes())
+        .merge(search::routes())
+        .merge(status::routes())
+}

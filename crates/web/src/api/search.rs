@@ -1,0 +1,182 @@
+//! A question in, passages with their place out.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, Utc};
+use engine::search::{Filter, Hit, Mode, Request};
+use model::{DocumentId, PageBox};
+use pipeline::query::Weights;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use crate::auth::{May, Search};
+use crate::extract::{Named, Sent};
+use crate::gateway::Gateway;
+use crate::problem::Problem;
+
+const MOST_HITS: usize = 200;
+const LONGEST_QUERY: usize = 8_000;
+const MOST_NEIGHBOURS: u32 = 10;
+
+pub fn routes() -> OpenApiRouter<Gateway> {
+    OpenApiRouter::new().routes(routes!(search))
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    #[schema(min_length = 1, max_length = 8000)]
+    pub query: String,
+    /// `hybrid`, `vector` or `text`.
+    #[serde(default)]
+    #[schema(value_type = String, default = "hybrid")]
+    pub mode: Mode,
+    #[serde(default = "ten")]
+    #[schema(minimum = 1, maximum = 200)]
+    pub top: usize,
+    #[serde(default)]
+    pub filter: FilterBody,
+    /// How many chunks before and after each hit to show with it.
+    #[serde(default)]
+    #[schema(maximum = 10)]
+    pub neighbours: u32,
+    /// What answered at that time, instead of now.
+    pub as_of: Option<DateTime<Utc>>,
+}
+
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FilterBody {
+    pub document_ids: Vec<Uuid>,
+    /// Every pair must be among the document's metadata.
+    pub metadata: BTreeMap<String, String>,
+    pub language: Option<String>,
+    /// Only chunks under a heading that contains this.
+    pub heading: Option<String>,
+}
+
+fn ten() -> usize {
+    10
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Answer {
+    pub query: String,
+    pub hits: Vec<HitView>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct HitView {
+    pub rank: usize,
+    pub score: f64,
+    pub scores: Scores,
+    pub document_id: Uuid,
+    pub version_id: Uuid,
+    pub source_uri: String,
+    pub title: Option<String>,
+    pub heading_path: Vec<String>,
+    pub text: String,
+    pub chunk_id: String,
+    pub chunk_hash: String,
+    pub pages: Vec<u32>,
+    #[schema(value_type = Vec<Object>)]
+    pub boxes: Vec<PageBox>,
+    /// Of the version's normalised text.
+    pub char_range: [u64; 2],
+    pub byte_range: [u64; 2],
+    /// Byte ranges of `text` that match the query.
+    pub highlights: Vec<[usize; 2]>,
+    pub before: Vec<String>,
+    pub after: Vec<String>,
+}
+
+/// What each leg gave; absent where it did not find the passage.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Scores {
+    pub vector: Option<f32>,
+    pub text: Option<f32>,
+}
+
+impl From<Hit> for HitView {
+    fn from(hit: Hit) -> Self {
+        Self {
+            rank: hit.rank,
+            score: hit.score,
+            scores: Scores {
+                vector: hit.vector.map(|leg| leg.score),
+                text: hit.text_leg.map(|leg| leg.score),
+            },
+            document_id: hit.document.as_uuid(),
+            version_id: hit.version.as_uuid(),
+            source_uri: hit.source_uri.to_string(),
+            title: hit.title,
+            heading_path: hit.heading_path,
+            text: hit.text,
+            chunk_id: hit.chunk.to_string(),
+            chunk_hash: hit.chunk_hash.to_string(),
+            pages: hit.pages,
+            boxes: hit.boxes,
+            char_range: [hit.span.char_start, hit.span.char_end],
+            byte_range: [hit.span.byte_start, hit.span.byte_end],
+            highlights: hit.highlights.iter().map(|r| [r.start, r.end]).collect(),
+            before: hit.before,
+            after: hit.after,
+        }
+    }
+}
+
+/// Finds passages among the versions that answer.
+#[utoipa::path(post, path = "/v1/kbs/{kb}/search", tag = "search", request_body = Question,
+    params(("kb" = String, Path)), responses((status = 200, body = Answer)))]
+async fn search(
+    State(gateway): State<Gateway>,
+    who: May<Search>,
+    Named(kb): Named<String>,
+    Sent(sent): Sent<Question>,
+) -> Result<Json<Answer>, Problem> {
+    let request = checked(sent)?;
+    let kb = gateway.kb(who.tenant, &kb).await?;
+    let hits = gateway.engine().search(&kb, &request).await?;
+    tracing::info!(tenant_id = %who.tenant, kb = %kb.name, hits = hits.len(), "searched");
+    Ok(Json(Answer {
+        query: request.query,
+        hits: hits.into_iter().map(HitView::from).collect(),
+    }))
+}
+
+fn checked(sent: Question) -> Result<Request, Problem> {
+    let empty = sent.query.trim().is_empty();
+    if empty || sent.query.len() > LONGEST_QUERY {
+        return Err(Problem::invalid(format!(
+            "a query has 1 to {LONGEST_QUERY} bytes"
+        )));
+    }
+    if !(1..=MOST_HITS).contains(&sent.top) {
+        return Err(Problem::invalid(format!("top is 1 to {MOST_HITS}")));
+    }
+    if sent.neighbours > MOST_NEIGHBOURS {
+        return Err(Problem::invalid(format!(
+            "neighbours is at most {MOST_NEIGHBOURS}"
+        )));
+    }
+    let documents = sent.filter.document_ids.into_iter();
+    Ok(Request {
+        query: sent.query,
+        mode: sent.mode,
+        top: sent.top,
+        weights: Weights::default(),
+        filter: Filter {
+            documents: documents.map(DocumentId::from_uuid).collect(),
+            metadata: sent.filter.metadata.into_iter().collect(),
+            language: sent.filter.language,
+            heading: sent.filter.heading,
+        },
+        neighbours: sent.neighbours,
+        as_of: sent.as_of,
+    })
+}

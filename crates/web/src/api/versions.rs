@@ -1,0 +1,247 @@
+//! Versions of a document: their history, and what was made of each.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::IntoResponse;
+use catalog::{ActivationCause, ActivationRow, LedgerEntry, Removal, Version, VersionState};
+use chrono::{DateTime, Utc};
+use model::{ContentHash, DocumentId, Gap, UserId, VersionId, Warning};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use crate::auth::{Manage, May, Read};
+use crate::extract::{Named, Sent};
+use crate::gateway::Gateway;
+use crate::paging::Rows;
+use crate::problem::Problem;
+
+pub fn routes() -> OpenApiRouter<Gateway> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(history))
+        .routes(routes!(rollback))
+        .routes(routes!(deactivate))
+        .routes(routes!(show))
+        .routes(routes!(text))
+        .routes(routes!(page))
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct VersionView {
+    pub version_id: Uuid,
+    pub document_id: Uuid,
+    pub run_id: Uuid,
+    pub source_uri: String,
+    #[schema(value_type = String, example = "ready")]
+    pub state: VersionState,
+    pub content_hash: String,
+    pub size: u64,
+    pub media_type: Option<String>,
+    pub filename: String,
+    pub title: Option<String>,
+    pub language: Option<String>,
+    #[schema(value_type = Object)]
+    pub metadata: serde_json::Map<String, serde_json::Value>,
+    pub chunks: u64,
+    pub tokens: u64,
+    pub units_total: u32,
+    pub units_open: u32,
+    /// What could not be read.
+    #[schema(value_type = Vec<Object>)]
+    pub gaps: Vec<Gap>,
+    #[schema(value_type = Vec<Object>)]
+    pub warnings: Vec<Warning>,
+    pub root_hash: Option<String>,
+    pub created_at: DateTime<Utc>,
+}
+
+impl From<Version> for VersionView {
+    fn from(version: Version) -> Self {
+        Self {
+            version_id: version.id.as_uuid(),
+            document_id: version.document.as_uuid(),
+            run_id: version.run.as_uuid(),
+            source_uri: version.source_uri.to_string(),
+            state: version.state,
+            content_hash: version.content_hash.to_string(),
+            size: version.size,
+            media_type: version.media_type,
+            filename: version.filename,
+            title: version.title,
+            language: version.language,
+            metadata: version.metadata,
+            chunks: version.chunks,
+            tokens: version.tokens,
+            units_total: version.units_total,
+            units_open: version.units_open,
+            gaps: version.gaps,
+            warnings: version.warnings,
+            root_hash: version.root_hash.as_ref().map(ContentHash::to_string),
+            created_at: version.created_at,
+        }
+    }
+}
+
+/// Which version answered when, and the chain that proves it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct History {
+    pub activations: Vec<ActivationView>,
+    #[schema(value_type = Vec<Object>)]
+    pub ledger: Vec<LedgerEntry>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ActivationView {
+    pub version_id: Uuid,
+    pub opened_at: DateTime<Utc>,
+    pub closed_at: Option<DateTime<Utc>>,
+    #[schema(value_type = String, example = "run")]
+    pub cause: ActivationCause,
+    pub by: Option<Uuid>,
+}
+
+impl From<ActivationRow> for ActivationView {
+    fn from(row: ActivationRow) -> Self {
+        Self {
+            version_id: row.version.as_uuid(),
+            opened_at: row.opened_at,
+            closed_at: row.closed_at,
+            cause: row.cause,
+            by: row.by.map(UserId::as_uuid),
+        }
+    }
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rollback {
+    /// The version that shall answer again.
+    pub version_id: Uuid,
+}
+
+/// Newest first.
+#[utoipa::path(get, path = "/v1/documents/{document}/versions", tag = "documents",
+    params(("document" = Uuid, Path)), responses((status = 200, body = Rows<VersionView>)))]
+async fn list(
+    State(gateway): State<Gateway>,
+    who: May<Read>,
+    Named(document): Named<Uuid>,
+) -> Result<Json<Rows<VersionView>>, Problem> {
+    let document = DocumentId::from_uuid(document);
+    let versions = gateway.catalog().versions(who.tenant, document).await?;
+    Ok(Json(Rows {
+        items: versions.into_iter().map(VersionView::from).collect(),
+        next: None,
+    }))
+}
+
+#[utoipa::path(get, path = "/v1/documents/{document}/history", tag = "documents",
+    params(("document" = Uuid, Path)), responses((status = 200, body = History)))]
+async fn history(
+    State(gateway): State<Gateway>,
+    who: May<Read>,
+    Named(document): Named<Uuid>,
+) -> Result<Json<History>, Problem> {
+    let document = DocumentId::from_uuid(document);
+    let catalog = gateway.catalog();
+    let activations = catalog.activations(who.tenant, document).await?;
+    let ledger = catalog.ledger(who.tenant, document).await?;
+    Ok(Json(History {
+        activations: activations.into_iter().map(ActivationView::from).collect(),
+        ledger,
+    }))
+}
+
+/// An earlier version answers again, in one transaction.
+#[utoipa::path(post, path = "/v1/documents/{document}/rollback", tag = "documents",
+    params(("document" = Uuid, Path)), request_body = Rollback,
+    responses((status = 200, body = super::documents::DocumentView)))]
+async fn rollback(
+    State(gateway): State<Gateway>,
+    who: May<Manage>,
+    Named(document): Named<Uuid>,
+    Sent(sent): Sent<Rollback>,
+) -> Result<Json<super::documents::DocumentView>, Problem> {
+    let document = DocumentId::from_uuid(document);
+    let version = VersionId::from_uuid(sent.version_id);
+    let (catalog, now) = (gateway.catalog(), gateway.now());
+    catalog
+        .rollback(who.tenant, document, version, who.user, now)
+        .await?;
+    Ok(Json(catalog.document(who.tenant, document).await?.into()))
+}
+
+/// The document answers no more; its history stays.
+#[utoipa::path(post, path = "/v1/documents/{document}/deactivate", tag = "documents",
+    params(("document" = Uuid, Path)),
+    responses((status = 200, body = super::documents::DocumentView)))]
+async fn deactivate(
+    State(gateway): State<Gateway>,
+    who: May<Manage>,
+    Named(document): Named<Uuid>,
+) -> Result<Json<super::documents::DocumentView>, Problem> {
+    let document = DocumentId::from_uuid(document);
+    let (catalog, now) = (gateway.catalog(), gateway.now());
+    let removal = Removal {
+        order: None,
+        by: who.user,
+    };
+    catalog
+        .deactivate(who.tenant, document, removal, now)
+        .await?;
+    Ok(Json(catalog.document(who.tenant, document).await?.into()))
+}
+
+#[utoipa::path(get, path = "/v1/versions/{version}", tag = "documents",
+    params(("version" = Uuid, Path)), responses((status = 200, body = VersionView)))]
+async fn show(
+    State(gateway): State<Gateway>,
+    who: May<Read>,
+    Named(version): Named<Uuid>,
+) -> Result<Json<VersionView>, Problem> {
+    let version = VersionId::from_uuid(version);
+    let version = gateway.catalog().version(who.tenant, version).await?;
+    Ok(Json(version.into()))
+}
+
+/// The normalised text all ranges of the version refer to.
+#[utoipa::path(get, path = "/v1/versions/{version}/text", tag = "documents",
+    params(("version" = Uuid, Path)),
+    responses((status = 200, body = String, content_type = "text/plain")))]
+async fn text(
+    State(gateway): State<Gateway>,
+    who: May<Read>,
+    Named(version): Named<Uuid>,
+) -> Result<String, Problem> {
+    let version = VersionId::from_uuid(version);
+    Ok(gateway.engine().text(who.tenant, version).await?)
+}
+
+/// A page as an image, counted from 1.
+#[utoipa::path(get, path = "/v1/versions/{version}/pages/{page}", tag = "documents",
+    params(("version" = Uuid, Path), ("page" = u32, Path)),
+    responses((status = 200, body = Vec<u8>, content_type = "image/png")))]
+async fn page(
+    State(gateway): State<Gateway>,
+    who: May<Read>,
+    Named((version, page)): Named<(Uuid, u32)>,
+) -> Result<impl IntoResponse, Problem> {
+    let version = VersionId::from_uuid(version);
+    // The catalog is asked first: a page of another tenant's version is as unknown as any.
+    let structure = gateway.engine().structure(who.tenant, version).await?;
+    if !(1..=structure.pages.len()).contains(&(page as usize)) {
+        return Err(Problem::not_found("page", page));
+    }
+    let image = gateway.engine().page_image(who.tenant, version, page);
+    let headers = [
+        (CONTENT_TYPE, "image/png"),
+        // A version never changes; who may see it does, so no shared cache.
+        (CACHE_CONTROL, "private, max-age=86400, immutable"),
+    ];
+    Ok((StatusCode::OK, headers, image.await?))
+}

@@ -1,0 +1,114 @@
+//! The API's description: OpenAPI from the code, and a plain page made of it.
+
+use std::fmt::Write as _;
+
+use axum::response::Html;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{
+    ContentBuilder, InfoBuilder, OpenApi, OpenApiBuilder, PathItem, Ref, RefOr, ResponseBuilder,
+};
+use utoipa::{PartialSchema as _, ToSchema as _};
+
+use crate::problem::ProblemBody;
+
+pub fn about() -> OpenApi {
+    let info = InfoBuilder::new()
+        .title("Gristmill")
+        .version(env!("CARGO_PKG_VERSION"))
+        .description(Some(
+            "Turns files into a searchable knowledge base whose every answer can be traced to \
+             the page it came from.",
+        ))
+        .build();
+    OpenApiBuilder::new().info(info).build()
+}
+
+/// Says once, for every operation, how it is signed and what a failure looks like.
+pub fn complete(description: &mut OpenApi) {
+    let components = description.components.get_or_insert_default();
+    let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)).into();
+    components
+        .security_schemes
+        .insert("bearer".to_owned(), bearer);
+    let problem = ProblemBody::name().into_owned();
+    components
+        .schemas
+        .insert(problem.clone(), ProblemBody::schema());
+    description.security = Some(vec![SecurityRequirement::new("bearer", [""; 0])]);
+    let reference = Ref::from_schema_name(&problem);
+    for item in description.paths.paths.values_mut() {
+        for operation in operations(item) {
+            let response = ResponseBuilder::new()
+                .description("What went wrong, and what to do about it")
+                .content(
+                    "application/problem+json",
+                    ContentBuilder::new()
+                        .schema(Some(reference.clone()))
+                        .build(),
+                )
+                .build();
+            let responses = &mut operation.responses.responses;
+            responses.insert("default".to_owned(), RefOr::T(response));
+        }
+    }
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    let each = [
+        &mut item.get,
+        &mut item.put,
+        &mut item.post,
+        &mut item.delete,
+        &mut item.patch,
+        &mut item.head,
+    ];
+    each.into_iter().flatten()
+}
+
+/// A reference page without a script, so it needs nothing from anywhere.
+pub fn page(description: &OpenApi) -> Html<String> {
+    let mut body = String::new();
+    let mut paths = description.paths.paths.clone();
+    for (path, item) in &mut paths {
+        let named = [
+            ("GET", item.get.take()),
+            ("POST", item.post.take()),
+            ("PUT", item.put.take()),
+            ("PATCH", item.patch.take()),
+            ("DELETE", item.delete.take()),
+        ];
+        for (method, operation) in named {
+            if let Some(operation) = operation {
+                entry(&mut body, method, path, &operation);
+            }
+        }
+    }
+    Html(format!(
+        "<!doctype html><html lang=en><meta charset=utf-8><title>Gristmill API</title>\
+         <style>body{{font:16px/1.5 system-ui;max-width:50rem;margin:2rem auto;padding:0 1rem}}\
+         code{{font-size:.95em}}li{{margin:.6rem 0}}small{{color:#666}}</style>\
+         <h1>Gristmill API</h1><p>The whole description, for programs: \
+         <a href=\"/openapi.json\">openapi.json</a>. Sign requests with \
+         <code>Authorization: Bearer …</code>.</p><ul>{body}</ul></html>"
+    ))
+}
+
+fn entry(out: &mut String, method: &str, path: &str, operation: &Operation) {
+    let about = operation
+        .summary
+        .as_deref()
+        .or(operation.description.as_deref());
+    let about = escaped(about.unwrap_or_default());
+    let path = escaped(path);
+    let _ = write!(
+        out,
+        "<li><code><b>{method}</b> {path}</code><br><small>{about}</small>"
+    );
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}

@@ -1,0 +1,127 @@
+//! Live progress: what happened to a tenant's documents, as server-sent events.
+//!
+//! Events are rows written in the transactions they tell of, so a reader who comes
+//! back with `Last-Event-ID` misses nothing, whatever was restarted in between.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Sse;
+use axum::response::sse::{Event, KeepAlive};
+use futures::{Stream, StreamExt as _, stream};
+use model::{JobId, RunId, TenantId};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use crate::auth::{May, Read};
+use crate::extract::Asked;
+use crate::gateway::Gateway;
+use crate::problem::Problem;
+
+/// How many rows one look fetches.
+const BATCH: u32 = 200;
+/// How long to wait before looking again when nothing was new.
+const PAUSE: Duration = Duration::from_millis(250);
+
+pub fn routes() -> OpenApiRouter<Gateway> {
+    OpenApiRouter::new().routes(routes!(events))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct EventQuery {
+    /// Only of this run.
+    run_id: Option<Uuid>,
+    /// Only of this job.
+    job_id: Option<Uuid>,
+    /// Begin after this event; `Last-Event-ID` means the same and wins.
+    after: Option<i64>,
+}
+
+/// Everything after `Last-Event-ID` (or `after`, or the beginning), then whatever happens next.
+#[utoipa::path(get, path = "/v1/events/stream", tag = "operations", params(EventQuery),
+    responses((status = 200, body = String, content_type = "text/event-stream")))]
+async fn events(
+    State(gateway): State<Gateway>,
+    who: May<Read>,
+    headers: HeaderMap,
+    Asked(asked): Asked<EventQuery>,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
+    let last = match headers.get("last-event-id") {
+        None => asked.after.unwrap_or(0),
+        Some(id) => id
+            .to_str()
+            .ok()
+            .and_then(|id| id.parse().ok())
+            .ok_or_else(|| Problem::invalid("Last-Event-ID is not one of ours"))?,
+    };
+    let reader = Reader {
+        tenant: who.tenant,
+        run: asked.run_id.map(RunId::from_uuid),
+        job: asked.job_id.map(JobId::from_uuid),
+        last,
+    };
+    let stop = gateway.stop().clone();
+    let stream = stream::unfold((gateway, reader), next)
+        .flat_map(stream::iter)
+        .take_until(stop.cancelled_owned());
+    Ok(Sse::new(stream).keep_alive(KeepAlive::default()))
+}
+
+struct Reader {
+    tenant: TenantId,
+    run: Option<RunId>,
+    job: Option<JobId>,
+    last: i64,
+}
+
+impl Reader {
+    fn wants(&self, event: &catalog::Event) -> bool {
+        let run = self.run.is_none_or(|run| event.run == Some(run));
+        let job = self.job.is_none_or(|job| event.job == Some(job));
+        run && job
+    }
+}
+
+type Told = Vec<Result<Event, Infallible>>;
+
+/// One look at the table; ends the stream when the table cannot be read.
+async fn next((gateway, mut reader): (Gateway, Reader)) -> Option<(Told, (Gateway, Reader))> {
+    loop {
+        let rows = gateway
+            .catalog()
+            .events_after(reader.tenant, reader.last, BATCH)
+            .await;
+        let rows = match rows {
+            Ok(rows) => rows,
+            Err(error) => {
+                tracing::warn!(%error, "event stream ended; its reader will come back");
+                return None;
+            }
+        };
+        let Some(newest) = rows.last() else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        reader.last = newest.id;
+        let told: Told = rows
+            .iter()
+            .filter(|event| reader.wants(event))
+            .filter_map(|event| message(event).map(Ok))
+            .collect();
+        return Some((told, (gateway, reader)));
+    }
+}
+
+fn message(event: &catalog::Event) -> Option<Event> {
+    Event::default()
+        .id(event.id.to_string())
+        .event(&event.kind)
+        .json_data(event)
+        .ok()
+}

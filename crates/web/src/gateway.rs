@@ -1,0 +1,132 @@
+//! What every handler is handed: the engine, the keys, the settings.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use catalog::{Catalog, FirstStarted, Role};
+use chrono::{DateTime, TimeDelta, Utc};
+use engine::Engine;
+use model::Strategy;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::auth::{Keys, Principal, Throttle};
+use crate::problem::Problem;
+
+/// What can be tuned.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// `false` signs everyone in as the first admin; only ever on loopback.
+    pub auth_enabled: bool,
+    pub token_life: TimeDelta,
+    /// Of one file.
+    pub upload_limit: u64,
+    /// Of a request that is not an upload or a stream.
+    pub timeout: Duration,
+    pub concurrency: usize,
+    /// How a new knowledge base cuts text.
+    pub strategy: Strategy,
+    /// Ingest refuses to begin with less free space than this.
+    pub disk_reserve: u64,
+}
+
+/// Room left on the disk of the data folder; `None` where it cannot be told.
+pub type FreeBytes = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
+
+/// What does the work.
+pub struct Parts {
+    pub engine: Arc<Engine>,
+    pub keys: Keys,
+    /// The first tenant and its admin: who the command line speaks for.
+    pub first: FirstStarted,
+    pub free_bytes: FreeBytes,
+    /// Ends streams when the server stops.
+    pub stop: CancellationToken,
+}
+
+#[derive(Clone)]
+pub struct Gateway(Arc<Inner>);
+
+struct Inner {
+    settings: Settings,
+    parts: Parts,
+    throttle: Throttle,
+    turns: Semaphore,
+    started: DateTime<Utc>,
+}
+
+impl Gateway {
+    pub fn new(settings: Settings, parts: Parts) -> Self {
+        let turns = Semaphore::new(settings.concurrency);
+        let started = parts.engine.parts().clock.now();
+        Self(Arc::new(Inner {
+            settings,
+            parts,
+            throttle: Throttle::default(),
+            turns,
+            started,
+        }))
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.0.parts.engine
+    }
+
+    pub fn catalog(&self) -> &dyn Catalog {
+        &*self.0.parts.engine.parts().catalog
+    }
+
+    pub fn now(&self) -> DateTime<Utc> {
+        self.0.parts.engine.parts().clock.now()
+    }
+
+    pub fn started(&self) -> DateTime<Utc> {
+        self.0.started
+    }
+
+    pub fn keys(&self) -> &Keys {
+        &self.0.parts.keys
+    }
+
+    pub fn throttle(&self) -> &Throttle {
+        &self.0.throttle
+    }
+
+    /// As many as there may be requests under way.
+    pub fn turns(&self) -> &Semaphore {
+        &self.0.turns
+    }
+
+    pub fn stop(&self) -> &CancellationToken {
+        &self.0.parts.stop
+    }
+
+    /// Refuses early when the disk is nearly full: half a document helps nobody.
+    pub fn check_disk(&self) -> Result<(), Problem> {
+        let free = (self.0.parts.free_bytes)();
+        match free.filter(|free| *free < self.0.settings.disk_reserve) {
+            None => Ok(()),
+            Some(free) => Err(Problem::new(
+                StatusCode::INSUFFICIENT_STORAGE,
+                "disk_full",
+                format!("only {} MB are left on the disk", free >> 20),
+            )
+            .hint("free some space, or lower disk.reserve_mb")),
+        }
+    }
+
+    /// Who everyone is when sign-in is off.
+    pub fn first_admin(&self) -> Principal {
+        Principal {
+            tenant: self.0.parts.first.tenant,
+            user: Some(self.0.parts.first.admin),
+            role: Role::Admin,
+            scopes: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What happens to every request on its way in and out.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use futures::FutureExt as _;
+use tracing::Instrument as _;
+use uuid::Uuid;
+
+use crate::gateway::Gateway;
+use crate::problem::Problem;
+
+static REQUEST_ID: LazyLock<HeaderName> = LazyLock::new(|| HeaderName::from_static("x-request-id"));
+
+/// How long a request may wait for its turn before it is told to come back.
+const QUEUE: Duration = Duration::from_secs(5);
+
+/// Keeps the id a proxy gave, where it is a plain one, or gives one; logs one line each.
+pub async fn request_id(mut request: Request, next: Next) -> Response {
+    let given = request
+        .headers()
+        .get(&*REQUEST_ID)
+        .filter(|id| is_plain(id));
+    let id = given.cloned().unwrap_or_else(new_id);
+    request.headers_mut().insert(REQUEST_ID.clone(), id.clone());
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let shown = id.to_str().unwrap_or_default().to_owned();
+    let span = tracing::info_span!("request", request_id = %shown);
+    let started = std::time::Instant::now();
+    let mut response = next.run(request).instrument(span.clone()).await;
+    let status = response.status().as_u16();
+    let ms = started.elapsed().as_secs_f64() * 1000.0;
+    span.in_scope(|| tracing::debug!(%method, path, status, ms, "answered"));
+    response.headers_mut().insert(REQUEST_ID.clone(), id);
+    response
+}
+
+fn is_plain(id: &HeaderValue) -> bool {
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+    (1..=128).contains(&id.len()) && id.as_bytes().iter().all(plain)
+}
+
+fn new_id() -> HeaderValue {
+    HeaderValue::from_str(&Uuid::now_v7().to_string()).expect("a uuid is a header value")
+}
+
+/// A panic is our bug: its request gets a problem, all others go on.
+pub async fn catch_panic(request: Request, next: Next) -> Response {
+    match AssertUnwindSafe(next.run(request)).catch_unwind().await {
+        Ok(response) => response,
+        Err(_) => {
+            tracing::error!("a handler panicked");
+            Problem::internal(&std::io::Error::other("a handler panicked")).into_response()
+        }
+    }
+}
+
+pub async fn concurrency(State(gateway): State<Gateway>, request: Request, next: Next) -> Response {
+    // Whoever asks whether we live must be told even when we are busy.
+    if matches!(request.uri().path(), "/livez" | "/readyz" | "/metrics") {
+        return next.run(request).await;
+    }
+    match tokio::time::timeout(QUEUE, gateway.turns().acquire()).await {
+        Ok(Ok(_turn)) => next.run(request).await,
+        _ => Problem::busy("more requests are under way than this server takes on").into_response(),
+    }
+}
+
+pub async fn timeout(State(gateway): State<Gateway>, request: Request, next: Next) -> Response {
+    let limit = gateway.settings().timeout;
+    match tokio::time::timeout(limit, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "timeout",
+            format!("the request took longer than {} seconds", limit.as_secs()),
+        )
+        .hint("ask for less, or try again when the server is less busy")
+        .into_response(),
+    }
+}
+
+pub async fn unknown_route(uri: Uri) -> Problem {
+    Problem::not_found("route", uri.path()).hint("the API is described at /docs and /openapi.json")
+}
+
+pub async fn unknown_method(method: Method, uri: Uri) -> Problem {
+    let detail = format!("{method} is not something `{}` answers", uri.path());
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
+        .hint("the API is described at /docs and /openapi.json")
+}

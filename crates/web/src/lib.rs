@@ -1,0 +1,22 @@
+//! The gateway: what applications talk to.
+//!
+//! In: an engine, keys and settings. Out: one axum router with the JSON API, its
+//! OpenAPI description, and live events. Every caller goes through it, the command
+//! line included. It decides nothing about documents: it checks who asks, reads the
+//! request, calls the engine or the catalog, and says the answer in HTTP.
+
+pub mod api;
+pub mod auth;
+mod docs;
+pub mod events;
+pub mod extract;
+mod gateway;
+mod layers;
+mod ops;
+pub mod paging;
+pub mod problem;
+mod server;
+
+pub use gateway::{FreeBytes, Gateway, Parts, Settings};
+pub use problem::{Problem, ProblemBody};
+pub use server::{router, serve};

@@ -1,0 +1,64 @@
+//! For whoever runs the server: does it live, is it ready, which one is it?
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::gateway::Gateway;
+
+pub fn routes() -> OpenApiRouter<Gateway> {
+    OpenApiRouter::new()
+        .routes(routes!(livez))
+        .routes(routes!(readyz))
+        .routes(routes!(version))
+}
+
+#[utoipa::path(get, path = "/livez", tag = "operations", security(()),
+    responses((status = 200, body = String, content_type = "text/plain")))]
+async fn livez() -> &'static str {
+    "ok"
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Ready {
+    pub ready: bool,
+    /// What does not answer, in plain words.
+    pub missing: Vec<String>,
+}
+
+/// Ready when every part it depends on answers; otherwise 503 and what is missing.
+#[utoipa::path(get, path = "/readyz", tag = "operations", security(()),
+    responses((status = 200, body = Ready), (status = 503, body = Ready)))]
+async fn readyz(State(gateway): State<Gateway>) -> (StatusCode, Json<Ready>) {
+    let mut missing = Vec::new();
+    if let Err(error) = gateway.catalog().tenants().await {
+        tracing::warn!(%error, "not ready");
+        missing.push("the catalog's database does not answer".to_owned());
+    }
+    let ready = missing.is_empty();
+    let status = if ready {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    (status, Json(Ready { ready, missing }))
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct VersionBody {
+    pub name: &'static str,
+    pub version: &'static str,
+}
+
+#[utoipa::path(get, path = "/version", tag = "operations", security(()),
+    responses((status = 200, body = VersionBody)))]
+async fn version() -> Json<VersionBody> {
+    Json(VersionBody {
+        name: "gristmill",
+        version: env!("CARGO_PKG_VERSION"),
+    })
+}

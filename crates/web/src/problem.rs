@@ -1,0 +1,191 @@
+//! The one place where errors meet HTTP.
+//!
+//! Every failure becomes `application/problem+json` (RFC 9457) with a code that
+//! does not change and a hint that says what to do. Handlers only write `?`.
+//! Causes inside us are logged here, once, and never shown.
+
+use axum::Json;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use chrono::TimeDelta;
+use engine::Disposition;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// What went wrong, as a caller sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ProblemBody {
+    /// A name for the kind of problem, ending in its code.
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub title: String,
+    pub status: u16,
+    /// One plain sentence about this very case.
+    pub detail: String,
+    /// Stable, for programs.
+    pub code: String,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    status: StatusCode,
+    code: &'static str,
+    detail: String,
+    hint: Option<String>,
+    retry_after: Option<u64>,
+}
+
+impl Problem {
+    pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+        Self {
+            status,
+            code,
+            detail: detail.into(),
+            hint: None,
+            retry_after: None,
+        }
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub fn retry_after(mut self, wait: TimeDelta) -> Self {
+        self.retry_after = Some(wait.num_seconds().max(1).unsigned_abs());
+        self
+    }
+
+    pub fn invalid(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_request", detail)
+    }
+
+    pub fn not_found(what: &str, id: impl std::fmt::Display) -> Self {
+        let detail = format!("there is no {what} `{id}`");
+        Self::new(StatusCode::NOT_FOUND, "not_found", detail)
+    }
+
+    pub fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, "conflict", detail)
+    }
+
+    pub fn unauthorized(detail: &str) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
+            .hint("POST /v1/auth/login gives a token; an admin can make an API key")
+    }
+
+    pub fn forbidden(right: &str) -> Self {
+        let detail = format!("you may not do this: it needs the right to {right}");
+        Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
+            .hint("ask an admin, or use a key whose scopes include it")
+    }
+
+    pub fn too_large(limit: u64) -> Self {
+        let detail = format!("the file is larger than the limit of {limit} bytes");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
+            .hint("an admin can raise upload.max_mb")
+    }
+
+    pub fn busy(detail: &str) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
+            .retry_after(TimeDelta::seconds(1))
+            .hint("try again in a moment")
+    }
+
+    /// Our own fault; the cause goes to the log, not to the caller.
+    pub fn internal(error: &(dyn std::error::Error + 'static)) -> Self {
+        let causes = std::iter::successors(error.source(), |e| e.source());
+        let causes: Vec<_> = causes.map(ToString::to_string).collect();
+        tracing::error!(%error, ?causes, "request failed");
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal",
+            "something went wrong on our side",
+        )
+        .hint("the server's log says what; `gristmill doctor` may help")
+    }
+
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    pub fn code(&self) -> &'static str {
+        self.code
+    }
+
+    pub fn body(&self) -> ProblemBody {
+        ProblemBody {
+            kind: format!("urn:gristmill:problem:{}", self.code),
+            title: self
+                .status
+                .canonical_reason()
+                .unwrap_or("Problem")
+                .to_owned(),
+            status: self.status.as_u16(),
+            detail: self.detail.clone(),
+            code: self.code.to_owned(),
+            hint: self.hint.clone(),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(self.body())).into_response();
+        let headers = response.headers_mut();
+        headers.insert(
+            CONTENT_TYPE,
+            HeaderValue::from_static("application/problem+json"),
+        );
+        if let Some(seconds) = self.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+impl From<catalog::Error> for Problem {
+    fn from(error: catalog::Error) -> Self {
+        match &error {
+            catalog::Error::NotFound { what, id } => Self::not_found(what, id),
+            catalog::Error::Conflict { what, why } => Self::conflict(format!("{what}: {why}")),
+            error if error.is_retryable() => unavailable(error),
+            error => Self::internal(error),
+        }
+    }
+}
+
+impl From<engine::Error> for Problem {
+    fn from(error: engine::Error) -> Self {
+        if let engine::Error::Catalog(error) = error {
+            return error.into();
+        }
+        match error.disposition() {
+            Disposition::Retry { .. } | Disposition::Wait { .. } => unavailable(&error),
+            Disposition::Reject => {
+                let detail = error.explain();
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unprocessable", detail)
+            }
+            Disposition::Stop { why } => Self::conflict(why),
+            Disposition::Halt | Disposition::Drop => Self::internal(&error),
+        }
+    }
+}
+
+fn unavailable(error: &(dyn std::error::Error + 'static)) -> Problem {
+    tracing::warn!(%error, "request could not be served now");
+    Problem::busy("a part we depend on does not answer right now")
+}

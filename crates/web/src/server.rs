@@ -1,0 +1,84 @@
+//! The router put together, and the listener it is served on.
+
+use std::io;
+
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::get;
+use axum::serve::ListenerExt as _;
+use axum::{Json, Router};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tower_http::compression::CompressionLayer;
+use utoipa::openapi::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::gateway::Gateway;
+use crate::{api, docs, events, layers, ops};
+
+/// Of a JSON body.
+const BODY_LIMIT: usize = 2 * 1024 * 1024;
+
+/// Everything that is answered, behind the same layers.
+pub fn router(gateway: Gateway) -> Router {
+    let (routes, description) = described(&gateway);
+    let page = docs::page(&description);
+    let routes = routes
+        .route(
+            "/openapi.json",
+            get(move || async move { Json(description) }),
+        )
+        .route("/docs", get(move || async move { page }));
+    layered(routes, gateway)
+}
+
+fn described(gateway: &Gateway) -> (Router<Gateway>, OpenApi) {
+    let upload_limit = usize::try_from(gateway.settings().upload_limit).unwrap_or(usize::MAX);
+    let timed = OpenApiRouter::new()
+        .merge(api::routes())
+        .merge(ops::routes())
+        .layer(DefaultBodyLimit::max(BODY_LIMIT))
+        .route_layer(from_fn_with_state(gateway.clone(), layers::timeout));
+    // These take as long as their client sends or reads.
+    let streamed = OpenApiRouter::new()
+        .merge(api::ingest::routes())
+        .layer(DefaultBodyLimit::disable());
+    let whole_files = OpenApiRouter::new()
+        .merge(api::inspect::routes())
+        .layer(DefaultBodyLimit::max(upload_limit));
+    let (routes, mut description) = OpenApiRouter::with_openapi(docs::about())
+        .merge(timed)
+        .merge(streamed)
+        .merge(whole_files)
+        .merge(events::routes())
+        .merge(api::status::untimed_routes())
+        .split_for_parts();
+    docs::complete(&mut description);
+    (routes, description)
+}
+
+fn layered(routes: Router<Gateway>, gateway: Gateway) -> Router {
+    routes
+        .fallback(layers::unknown_route)
+        .method_not_allowed_fallback(layers::unknown_method)
+        .layer(from_fn_with_state(gateway.clone(), layers::concurrency))
+        .layer(from_fn(layers::catch_panic))
+        .layer(CompressionLayer::new())
+        .layer(from_fn(layers::request_id))
+        .with_state(gateway)
+}
+
+/// Serves until stopped, then lets requests under way end.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    let listener = listener.tap_io(|stream| {
+        // Small answers go out at once; a socket that cannot do so still works.
+        let _ = stream.set_nodelay(true);
+    });
+    axum::serve(listener, router)
+        .with_graceful_shutdown(stop.cancelled_owned())
+        .await
+}
