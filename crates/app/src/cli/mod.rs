@@ -1,0 +1,246 @@
+//! The command line as clap knows it: what can be asked, nothing of how it is done.
+
+mod documents;
+mod work;
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+
+pub use documents::{DocumentAction, DocumentList, Documents, One};
+pub use work::{RunAction, RunList, Runs};
+
+/// Turns files into a searchable knowledge base whose every answer can be traced to the page it came from.
+#[derive(Debug, Parser)]
+#[command(name = "gristmill", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(flatten)]
+    pub globals: Globals,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Globals {
+    /// The data folder [default: ./gristmill-data]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// The configuration file [default: ./gristmill.toml, if there is one]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Says more about what happens; twice says everything (RUST_LOG is heeded too)
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Starts the server with its pages and workers
+    Serve(Serve),
+    /// Takes in files and folders and waits until they can be searched
+    Ingest(Ingest),
+    /// Finds passages
+    Search(Search),
+    /// Shows what the parser sees of a file
+    Extract(Extract),
+    /// Shows the chunks a file would become
+    Chunk(Chunk),
+    /// Lists runs, newest first, or shows one
+    Runs(Runs),
+    /// Lists documents, or shows, rolls back, deactivates or purges one
+    Documents(Documents),
+    /// Says how things stand
+    Status(Status),
+    /// Checks the installation and says what to do
+    Doctor(Doctor),
+    /// Computes the digest of the data folder and names every disagreement
+    Verify(Verify),
+    /// Shows the configuration
+    Config(ConfigCommand),
+    /// Prints a completion script for a shell
+    Completions { shell: clap_complete::Shell },
+    /// Prints the man page
+    Man,
+    /// Parses one document inside the sandbox
+    #[command(hide = true)]
+    ParseChild,
+}
+
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// Address and port to listen on
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<String>,
+    /// Serves without workers: everything but processing works
+    #[arg(long)]
+    pub no_workers: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Ingest {
+    /// Files and folders; folders are read recursively, `.gitignore` and `.gristmillignore` honoured
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// The knowledge base; made when it does not exist
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub kb: String,
+    /// Kept with each document and filterable in search; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub metadata: Vec<(String, String)>,
+    /// One line of JSON per document
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Search {
+    /// What to look for
+    #[arg(required_unless_present = "queries")]
+    pub query: Option<String>,
+    /// The knowledge base
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub kb: String,
+    /// Which indexes to ask
+    #[arg(long, value_enum, default_value_t = Mode::Hybrid)]
+    pub mode: Mode,
+    /// How many passages
+    #[arg(long, value_name = "K", default_value_t = 10)]
+    pub top: usize,
+    /// Only documents with this metadata; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub metadata: Vec<(String, String)>,
+    /// What answered at that time (RFC 3339)
+    #[arg(long, value_name = "TIME")]
+    pub as_of: Option<chrono::DateTime<chrono::Utc>>,
+    /// A file with one `{"id","query"}` per line; all are asked in one process
+    #[arg(long, value_name = "FILE", conflicts_with = "query")]
+    pub queries: Option<PathBuf>,
+    /// One line of JSON per query
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Mode {
+    Hybrid,
+    Vector,
+    Text,
+}
+
+impl Mode {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Hybrid => "hybrid",
+            Self::Vector => "vector",
+            Self::Text => "text",
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Extract {
+    pub file: PathBuf,
+    #[arg(long, value_enum, default_value_t = Format::Md)]
+    pub format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Markdown made of what was found
+    Md,
+    /// The normalised text that ranges refer to
+    Text,
+    /// Everything, with places
+    Json,
+}
+
+impl Format {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Md => "md",
+            Self::Text => "text",
+            Self::Json => "json",
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Chunk {
+    pub file: PathBuf,
+    /// One line of JSON per chunk
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Status {
+    /// One line of JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Doctor {
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// One line with the digest and counts
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ConfigCommand {
+    #[command(subcommand)]
+    pub action: ConfigAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ConfigAction {
+    /// Prints every setting, its value, and where it came from; secrets are masked
+    Show,
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("expected KEY=VALUE".to_owned()),
+    }
+}
+
+impl Globals {
+    /// The flags that are settings.
+    pub fn settings(&self) -> Vec<(&'static str, String)> {
+        let data = self.data.as_ref();
+        let data = data.map(|path| ("data", path.to_string_lossy().into_owned()));
+        data.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_tree_holds_together() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn lists_need_no_verb_and_take_flags() {
+        for line in [
+            "gristmill documents --json",
+            "gristmill runs --json",
+            "gristmill jobs --json",
+        ] {
+            assert!(Cli::try_parse_from(line.split(' ')).is_ok(), "{line}");
+        }
+        assert!(Cli::try_parse_from(["gristmill", "documents", "history", "x"]).is_ok());
+        assert!(Cli::try_parse_from(["gristmill", "search"]).is_err());
+    }
+}

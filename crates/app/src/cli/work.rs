@@ -1,0 +1,32 @@
+use clap::{Args, Subcommand};
+use uuid::Uuid;
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Runs {
+    #[command(subcommand)]
+    pub action: Option<RunAction>,
+    #[command(flatten)]
+    pub list: RunList,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct RunList {
+    /// queued, running, succeeded, failed or canceled
+    #[arg(long, value_name = "STATUS")]
+    pub status: Option<String>,
+    /// At most this many, newest first
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// One line of JSON per run
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum RunAction {
+    /// Lists runs
+    List(RunList),
+    /// Shows one run
+    Show { run: Uuid },
+}

@@ -1,0 +1,128 @@
+//! `doctor`: is everything here that is needed, and if not, what to do?
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use crate::cli::Doctor;
+use crate::config::Config;
+use crate::embedding;
+use crate::explain::explain;
+use crate::folder::{Claimed, Folder};
+
+use super::{print_line, print_text};
+
+struct Check {
+    name: &'static str,
+    /// What was found.
+    finding: Result<String, (String, String)>,
+}
+
+pub async fn run(config: &Config, args: &Doctor) -> anyhow::Result<ExitCode> {
+    let checks = [
+        folder(config),
+        disk(config),
+        model(config),
+        parser(config).await,
+    ];
+    let well = checks.iter().all(|check| check.finding.is_ok());
+    for check in &checks {
+        if args.json {
+            let (ok, found, todo) = match &check.finding {
+                Ok(found) => (true, found.as_str(), None),
+                Err((found, todo)) => (false, found.as_str(), Some(todo.as_str())),
+            };
+            print_line(&json!({ "check": check.name, "ok": ok, "found": found, "hint": todo }))?;
+        } else {
+            print_text(&match &check.finding {
+                Ok(found) => format!("ok    {}: {found}\n", check.name),
+                Err((found, todo)) => format!("FAIL  {}: {found}\n      {todo}\n", check.name),
+            })?;
+        }
+    }
+    Ok(if well {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn folder(config: &Config) -> Check {
+    let finding = match Folder::create(&config.data).and_then(|folder| folder.claim()) {
+        Ok(Claimed::Ours(_)) => Ok(format!("`{}` is free", config.data.display())),
+        Ok(Claimed::Theirs(Some(holder))) => Ok(format!("served at http://{}", holder.address)),
+        Ok(Claimed::Theirs(None)) => Ok("another command works in it".to_owned()),
+        Err(error) => Err((
+            explain(&error, false),
+            "choose a folder you may write to with --data".to_owned(),
+        )),
+    };
+    Check {
+        name: "data folder",
+        finding,
+    }
+}
+
+fn disk(config: &Config) -> Check {
+    let free = Folder::create(&config.data).and_then(|folder| folder.free_bytes());
+    let finding = match free {
+        Ok(free) if free >> 20 >= config.disk.reserve_mb => Ok(format!("{} MB free", free >> 20)),
+        Ok(free) => Err((
+            format!("only {} MB free", free >> 20),
+            "free some space, or lower disk.reserve_mb".to_owned(),
+        )),
+        Err(error) => Err((explain(&error, false), String::new())),
+    };
+    Check {
+        name: "disk",
+        finding,
+    }
+}
+
+fn model(config: &Config) -> Check {
+    let finding = match embedding::open(config) {
+        Ok(embedder) => {
+            let info = embedder.info();
+            let (name, dimension, limit) = (&info.name, info.dimension, info.max_tokens);
+            Ok(format!(
+                "{name}, {dimension} dimensions, reads {limit} tokens"
+            ))
+        }
+        Err(error) => Err((
+            explain(&error, false),
+            format!(
+                "`make model` puts the default one into `{}`; or set embedding.path",
+                embedding::local_folder(config).display()
+            ),
+        )),
+    };
+    Check {
+        name: "embedding model",
+        finding,
+    }
+}
+
+/// A child is really started and really reads something.
+async fn parser(config: &Config) -> Check {
+    let sandbox = crate::house::sandbox(config);
+    let finding = match sandbox {
+        Ok(sandbox) => {
+            let hints = parse::Hints::of_filename("doctor.md");
+            let read = sandbox
+                .parse("# A heading\n\nA sentence.\n".into(), hints)
+                .await;
+            match read {
+                Ok(parsed) => Ok(format!("a child read {} atoms", parsed.atoms.len())),
+                Err(error) => Err((
+                    explain(&error.into(), false),
+                    "the kernel may forbid what the sandbox needs; see the guide".to_owned(),
+                )),
+            }
+        }
+        Err(error) => Err((explain(&error, false), String::new())),
+    };
+    Check {
+        name: "parser",
+        finding,
+    }
+}

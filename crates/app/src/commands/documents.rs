@@ -1,0 +1,133 @@
+//! `documents`: what is kept, which version of it answers, and changing that.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::cli::{DocumentAction, DocumentList, Documents, One};
+use crate::client::{Client, with_query};
+use crate::config::Config;
+use crate::explain::hinted;
+use crate::session::{Needs, Session};
+
+use super::{Rows, cell, each, print_line, print_text, table};
+
+pub async fn run(config: &Config, args: &Documents) -> anyhow::Result<()> {
+    let session = Session::open(config, Needs::Answers).await?;
+    let client = &session.client;
+    match &args.action {
+        None => list(client, &args.list).await?,
+        Some(DocumentAction::List(asked)) => list(client, asked).await?,
+        Some(DocumentAction::Show(one)) => show(client, one).await?,
+        Some(DocumentAction::History(one)) => history(client, one).await?,
+        Some(DocumentAction::Rollback { one, to }) => {
+            let body = json!({ "version_id": to });
+            act(client, one, "rollback", &body).await?;
+        }
+        Some(DocumentAction::Deactivate(one)) => {
+            act(client, one, "deactivate", &json!({})).await?;
+        }
+    }
+    session.close().await
+}
+
+async fn list(client: &Client, args: &DocumentList) -> anyhow::Result<()> {
+    let active = if args.all { "all" } else { "active" };
+    let query = [
+        ("kb", args.kb.clone()),
+        ("active", Some(active.to_owned())),
+        ("text", args.text.clone()),
+    ];
+    let path = "/v1/documents";
+    if args.json {
+        return each(client, path, &query, usize::MAX, |row| print_line(&row)).await;
+    }
+    let mut rows = Vec::new();
+    each(client, path, &query, usize::MAX, |row: Value| {
+        rows.push(vec![
+            cell(&row, "document_id"),
+            cell(&row, "state"),
+            cell(&row, "versions"),
+            cell(&row, "chunks"),
+            cell(&row, "source_uri"),
+        ]);
+        Ok(())
+    })
+    .await?;
+    let head = ["DOCUMENT", "STATE", "VERSIONS", "CHUNKS", "SOURCE"];
+    print_text(&table(&head, &rows))
+}
+
+async fn show(client: &Client, one: &One) -> anyhow::Result<()> {
+    let id = resolve(client, one).await?;
+    let mut document: Value = client.get(&format!("/v1/documents/{id}")).await?;
+    let versions: Rows<Value> = client.get(&format!("/v1/documents/{id}/versions")).await?;
+    document["version_list"] = json!(versions.items);
+    print(one, &document)
+}
+
+async fn history(client: &Client, one: &One) -> anyhow::Result<()> {
+    let id = resolve(client, one).await?;
+    let history: Value = client.get(&format!("/v1/documents/{id}/history")).await?;
+    if one.json {
+        return print_line(&history);
+    }
+    let rows: Vec<_> = history["activations"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|row| {
+            ["version_id", "opened_at", "closed_at", "cause"]
+                .map(|f| cell(row, f))
+                .to_vec()
+        })
+        .collect();
+    print_text(&table(&["VERSION", "FROM", "TO", "CAUSE"], &rows))
+}
+
+async fn act(client: &Client, one: &One, verb: &str, body: &Value) -> anyhow::Result<()> {
+    let id = resolve(client, one).await?;
+    let answer: Value = client
+        .post(&format!("/v1/documents/{id}/{verb}"), body)
+        .await?;
+    print(one, &answer)
+}
+
+fn print(one: &One, value: &Value) -> anyhow::Result<()> {
+    if one.json {
+        print_line(value)
+    } else {
+        print_text(&format!("{value:#}\n"))
+    }
+}
+
+/// A document by its id, its source URI, or the path of the file it came from.
+async fn resolve(client: &Client, one: &One) -> anyhow::Result<Uuid> {
+    if let Ok(id) = one.document.parse() {
+        return Ok(id);
+    }
+    let uri = if one.document.contains("://") {
+        one.document.clone()
+    } else {
+        // A file that is gone has no real path any more; then it is taken as written.
+        let path = Path::new(&one.document);
+        let real = path.canonicalize().or_else(|_| std::path::absolute(path))?;
+        sources::uri::of_path(&real).to_string()
+    };
+    let query = [
+        ("kb", Some(one.kb.clone())),
+        ("source_uri", Some(uri.clone())),
+    ];
+    let rows: Rows<Value> = client.get(&with_query("/v1/documents", &query)).await?;
+    let id = rows
+        .items
+        .first()
+        .and_then(|row| row["document_id"].as_str());
+    id.and_then(|id| id.parse().ok()).ok_or_else(|| {
+        hinted(
+            format!("there is no document `{uri}` in `{}`", one.kb),
+            "`gristmill documents --all` lists them",
+        )
+    })
+}

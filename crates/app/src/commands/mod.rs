@@ -1,0 +1,106 @@
+//! One module per command. Each reads its arguments, calls the API, and prints.
+
+pub mod doctor;
+pub mod documents;
+pub mod ingest;
+pub mod inspect;
+pub mod runs;
+pub mod search;
+pub mod serve;
+pub mod status;
+pub mod verify;
+
+use std::io::{self, Write as _};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::client::{Client, with_query};
+
+/// A page of rows as the API gives it.
+#[derive(Debug, Deserialize)]
+pub struct Rows<T> {
+    pub items: Vec<T>,
+    pub next: Option<String>,
+}
+
+/// One object on one line. Ends quietly when nobody reads any more.
+pub fn print_line(value: &Value) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{value}").or_else(quiet_pipe)
+}
+
+pub fn print_text(text: &str) -> anyhow::Result<()> {
+    io::stdout()
+        .lock()
+        .write_all(text.as_bytes())
+        .or_else(quiet_pipe)
+}
+
+/// `gristmill … | head` closes the pipe early; that is not an error.
+fn quiet_pipe(error: io::Error) -> anyhow::Result<()> {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        std::process::exit(0);
+    }
+    Err(error.into())
+}
+
+/// Every row of a list, a page at a time, at most `most` of them.
+pub async fn each<T: DeserializeOwned>(
+    client: &Client,
+    path: &str,
+    query: &[(&str, Option<String>)],
+    most: usize,
+    mut take: impl FnMut(T) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let mut cursor = None;
+    let mut left = most;
+    while left > 0 {
+        let mut query = query.to_vec();
+        query.push(("limit", Some(left.min(200).to_string())));
+        query.push(("cursor", cursor));
+        let rows: Rows<T> = client.get(&with_query(path, &query)).await?;
+        left -= rows.items.len().min(left);
+        rows.items.into_iter().try_for_each(&mut take)?;
+        cursor = match rows.next {
+            Some(next) => Some(next),
+            None => break,
+        };
+    }
+    Ok(())
+}
+
+/// Columns as wide as they need to be, two spaces apart.
+pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells
+            .chain([head[column].chars().count()])
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<_> = (0..head.len()).map(width).collect();
+    let line = |cells: Vec<&str>| {
+        let mut text = String::new();
+        for (cell, width) in cells.iter().zip(&widths) {
+            text.push_str(cell);
+            text.push_str(&" ".repeat(width + 2 - cell.chars().count()));
+        }
+        format!("{}\n", text.trim_end())
+    };
+    let mut out = line(head.to_vec());
+    for row in rows {
+        out.push_str(&line(row.iter().map(String::as_str).collect()));
+    }
+    out
+}
+
+/// A field as text for a table; `-` where there is none.
+pub fn cell(row: &Value, field: &str) -> String {
+    match &row[field] {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

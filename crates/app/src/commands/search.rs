@@ -1,0 +1,141 @@
+//! `search`: one question, or many from a file in one process.
+
+use std::fmt::Write as _;
+use std::io::BufRead as _;
+
+use anyhow::Context as _;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::cli::Search;
+use crate::client::{Client, escaped};
+use crate::config::Config;
+use crate::session::{Needs, Session};
+
+use super::{print_line, print_text};
+
+#[derive(Debug, Deserialize)]
+struct Question {
+    id: Value,
+    query: String,
+}
+
+/// What `--json` prints of a hit, in this order, and nothing else.
+const HIT_FIELDS: &[&str] = &[
+    "rank",
+    "score",
+    "scores",
+    "document_id",
+    "version_id",
+    "source_uri",
+    "title",
+    "heading_path",
+    "text",
+    "chunk_id",
+    "pages",
+    "char_range",
+    "byte_range",
+];
+
+pub async fn run(config: &Config, args: &Search) -> anyhow::Result<()> {
+    let questions = questions(args)?;
+    let session = Session::open(config, Needs::Answers).await?;
+    for question in &questions {
+        let answer = ask(&session.client, args, &question.query).await?;
+        if args.json {
+            print_line(&line(question, &answer))?;
+        } else {
+            print_text(&shown(question, &answer))?;
+        }
+    }
+    session.close().await
+}
+
+fn questions(args: &Search) -> anyhow::Result<Vec<Question>> {
+    let Some(path) = &args.queries else {
+        let query = args.query.clone().unwrap_or_default();
+        return Ok(vec![Question {
+            id: Value::Null,
+            query,
+        }]);
+    };
+    let file =
+        std::fs::File::open(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+    let mut questions = Vec::new();
+    for (number, line) in std::io::BufReader::new(file).lines().enumerate() {
+        let line = line.with_context(|| format!("cannot read `{}`", path.display()))?;
+        if !line.trim().is_empty() {
+            questions.push(serde_json::from_str(&line).with_context(|| {
+                format!(
+                    "line {} of `{}` is not {{\"id\",\"query\"}}",
+                    number + 1,
+                    path.display()
+                )
+            })?);
+        }
+    }
+    Ok(questions)
+}
+
+async fn ask(client: &Client, args: &Search, query: &str) -> anyhow::Result<Value> {
+    let metadata: serde_json::Map<_, _> = args
+        .metadata
+        .iter()
+        .map(|(key, value)| (key.clone(), json!(value)))
+        .collect();
+    let body = json!({
+        "query": query, "mode": args.mode.as_str(), "top": args.top,
+        "filter": { "metadata": metadata }, "as_of": args.as_of,
+    });
+    let path = format!("/v1/kbs/{}/search", escaped(&args.kb));
+    client.post(&path, &body).await
+}
+
+fn line(question: &Question, answer: &Value) -> Value {
+    let hits = answer["hits"].as_array().into_iter().flatten();
+    let hits: Vec<Value> = hits
+        .map(|hit| {
+            let fields = HIT_FIELDS
+                .iter()
+                .map(|f| ((*f).to_owned(), hit[*f].clone()));
+            Value::Object(fields.collect())
+        })
+        .collect();
+    json!({ "id": question.id, "query": question.query, "hits": hits })
+}
+
+fn shown(question: &Question, answer: &Value) -> String {
+    let hits = answer["hits"].as_array().cloned().unwrap_or_default();
+    if hits.is_empty() {
+        return format!("Nothing was found for “{}”.\n", question.query);
+    }
+    let mut out = String::new();
+    for hit in &hits {
+        let path: Vec<_> = hit["heading_path"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .collect();
+        let path: Vec<_> = path.iter().filter_map(|h| h.as_str()).collect();
+        let pages = match hit["pages"].as_array() {
+            Some(pages) if !pages.is_empty() => format!(", page {}", pages[0]),
+            _ => String::new(),
+        };
+        let [from, to] = [0, 1].map(|end| hit["char_range"][end].as_u64().unwrap_or(0));
+        let _ = writeln!(
+            out,
+            "{}. {}{pages}, characters {from}–{to}  ({:.3})",
+            hit["rank"],
+            hit["source_uri"].as_str().unwrap_or_default(),
+            hit["score"].as_f64().unwrap_or(0.0),
+        );
+        if !path.is_empty() {
+            let _ = writeln!(out, "   {}", path.join(" › "));
+        }
+        for line in hit["text"].as_str().unwrap_or_default().lines() {
+            let _ = writeln!(out, "   │ {line}");
+        }
+        out.push('\n');
+    }
+    out
+}

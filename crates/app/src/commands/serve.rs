@@ -1,0 +1,117 @@
+//! The server: pages, API and workers until it is told to stop.
+
+use std::net::SocketAddr;
+
+use anyhow::Context as _;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::Serve;
+use crate::config::Config;
+use crate::explain::hinted;
+use crate::folder::{Claimed, Folder, Holder};
+use crate::house::House;
+
+pub async fn run(config: &Config, args: &Serve) -> anyhow::Result<()> {
+    check_exposure(config)?;
+    let folder = Folder::create(&config.data)?;
+    let lock = match folder.claim()? {
+        Claimed::Ours(lock) => lock,
+        Claimed::Theirs(holder) => return Err(held(&folder, holder)),
+    };
+    let listener = TcpListener::bind(config.listen).await.with_context(|| {
+        let taken = format!("cannot listen on {}", config.listen);
+        hinted(taken, "choose another address with --listen")
+    })?;
+    let address = listener.local_addr().context("cannot tell the address")?;
+    let mut house = House::open(&folder, lock, config).await?;
+    if !args.no_workers {
+        house.start_workers(config);
+    }
+    let holder = Holder {
+        pid: std::process::id(),
+        address: reachable(address),
+        tenant_id: house.first.tenant,
+        admin_id: house.first.admin,
+    };
+    house.lock().publish(&holder)?;
+    greet(&house, config, address);
+    let stop = stop_on_signal(house.stop().clone())?;
+    let served = web::serve(listener, house.router(), stop).await;
+    house.close().await?;
+    served.context("the server stopped")
+}
+
+/// Without sign-in everyone is admin, so only this machine may reach it.
+fn check_exposure(config: &Config) -> anyhow::Result<()> {
+    if config.auth.enabled || config.listen.ip().is_loopback() {
+        return Ok(());
+    }
+    Err(hinted(
+        format!(
+            "auth.enabled is false, and {} is not only this machine",
+            config.listen
+        ),
+        "listen on 127.0.0.1, or leave sign-in on",
+    ))
+}
+
+fn held(folder: &Folder, holder: Option<Holder>) -> anyhow::Error {
+    let shown = folder.path().display();
+    match holder {
+        Some(holder) => hinted(
+            format!("`{shown}` is already served at http://{}", holder.address),
+            format!("use that one, or stop it (process {})", holder.pid),
+        ),
+        None => hinted(
+            format!("another gristmill command is working in `{shown}`"),
+            "wait for it to end, or choose another folder with --data",
+        ),
+    }
+}
+
+/// The address others on this machine can call: `0.0.0.0` is everywhere, but no place.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    if !address.ip().is_unspecified() {
+        return address;
+    }
+    let loopback: std::net::IpAddr = if address.is_ipv6() {
+        std::net::Ipv6Addr::LOCALHOST.into()
+    } else {
+        std::net::Ipv4Addr::LOCALHOST.into()
+    };
+    SocketAddr::new(loopback, address.port())
+}
+
+fn greet(house: &House, config: &Config, address: SocketAddr) {
+    println!("Gristmill is at http://{}", reachable(address));
+    if let Some(password) = &house.password {
+        println!(
+            "Sign in as `{}` with the password `{password}`.",
+            config.auth.admin_login
+        );
+        println!("It is shown this once; change it once you are in.");
+    }
+}
+
+/// The first signal stops the server gently; a second one ends it at once.
+fn stop_on_signal(stop: CancellationToken) -> anyhow::Result<CancellationToken> {
+    let mut terminate = signal(SignalKind::terminate()).context("cannot wait for signals")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;
+    let told = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        eprintln!("stopping; work under way is finished or given back");
+        told.cancel();
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        std::process::exit(130);
+    });
+    Ok(stop)
+}

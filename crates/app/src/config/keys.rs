@@ -1,0 +1,141 @@
+//! Every setting, once: its place in the file, its names in the environment, what it is.
+
+/// How the environment's text becomes a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Text,
+    Flag,
+    Number,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// `section.name`, or `name` at the top of the file.
+    pub path: &'static str,
+    pub kind: Kind,
+    pub secret: bool,
+    /// A name other systems of this kind use, accepted as well.
+    pub alias: Option<&'static str>,
+    pub about: &'static str,
+}
+
+impl Key {
+    const fn new(path: &'static str, kind: Kind, about: &'static str) -> Self {
+        Self {
+            path,
+            kind,
+            secret: false,
+            alias: None,
+            about,
+        }
+    }
+
+    const fn secret(self) -> Self {
+        Self {
+            secret: true,
+            ..self
+        }
+    }
+
+    const fn alias(self, alias: &'static str) -> Self {
+        Self {
+            alias: Some(alias),
+            ..self
+        }
+    }
+
+    /// `GRISTMILL_SECTION_NAME`.
+    pub fn env(&self) -> String {
+        format!("GRISTMILL_{}", self.path.replace('.', "_").to_uppercase())
+    }
+}
+
+use Kind::{Flag, Number, Text};
+
+pub const KEYS: &[Key] = &[
+    Key::new("data", Text, "the data folder"),
+    Key::new("listen", Text, "address and port the server listens on"),
+    Key::new(
+        "runtime",
+        Text,
+        "where steps run: inline (worker tasks in the server)",
+    )
+    .alias("INGEST_MODE"),
+    Key::new(
+        "catalog.url",
+        Text,
+        "postgres://… for PostgreSQL; empty for SQLite in the data folder",
+    )
+    .secret()
+    .alias("DATABASE_URL"),
+    Key::new("catalog.connections", Number, "most connections to hold"),
+    Key::new(
+        "auth.enabled",
+        Flag,
+        "false signs everyone in as admin, and only on loopback",
+    )
+    .alias("AUTH_ENABLED"),
+    Key::new(
+        "auth.jwt_secret",
+        Text,
+        "signs tokens; empty for one made on first start",
+    )
+    .secret()
+    .alias("JWT_SECRET"),
+    Key::new("auth.token_hours", Number, "how long a sign-in lasts"),
+    Key::new("auth.admin_login", Text, "the first admin's login name"),
+    Key::new(
+        "auth.admin_password",
+        Text,
+        "the first admin's password; empty for one made up on first start",
+    )
+    .secret(),
+    Key::new("upload.max_mb", Number, "largest file accepted").alias("UPLOAD_MAX_SIZE_MB"),
+    Key::new("http.timeout_seconds", Number, "longest a request may take"),
+    Key::new(
+        "http.concurrency",
+        Number,
+        "requests worked on at the same time",
+    ),
+    Key::new("embedding.provider", Text, "local, openai or hash"),
+    Key::new("embedding.path", Text, "folder of a local model"),
+    Key::new(
+        "embedding.url",
+        Text,
+        "base URL of an OpenAI-compatible API",
+    ),
+    Key::new("embedding.model", Text, "name of the remote model"),
+    Key::new(
+        "embedding.dimension",
+        Number,
+        "length of a vector (openai, hash)",
+    ),
+    Key::new(
+        "embedding.max_tokens",
+        Number,
+        "tokens the remote model reads of one input",
+    ),
+    Key::new("embedding.api_key", Text, "key of the remote model").secret(),
+    Key::new(
+        "chunks.strategy",
+        Text,
+        "structural, fixed, sentence, markdown or streaming",
+    ),
+    Key::new(
+        "workers.parse_slots",
+        Number,
+        "documents parsed at the same time",
+    )
+    .alias("WORKER_MAX_CONCURRENT_JOBS"),
+    Key::new("parse.timeout_seconds", Number, "longest a parse may take"),
+    Key::new("parse.memory_mb", Number, "most memory a parse may use"),
+    Key::new(
+        "disk.reserve_mb",
+        Number,
+        "ingest refuses to begin with less free space than this",
+    ),
+    Key::new("log.format", Text, "text or json"),
+];
+
+/// Variables with our prefix that are not settings.
+pub const OTHER_VARIABLES: &[&str] = &["GRISTMILL_CONFIG", "GRISTMILL_CRASH_AT"];

@@ -1,0 +1,158 @@
+//! One layer over another, remembering which one each value came from.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use toml::{Table, Value};
+
+use super::Config;
+use super::keys::{KEYS, Key, Kind, OTHER_VARIABLES};
+use crate::explain::hinted;
+
+/// Where a value came from, in the words `config show` uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    File(PathBuf),
+    Environment(String),
+    Flag,
+}
+
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    pub config: Config,
+    /// Of every value that is not a default.
+    pub origins: BTreeMap<&'static str, Origin>,
+}
+
+#[derive(Default)]
+struct Layers {
+    table: Table,
+    origins: BTreeMap<&'static str, Origin>,
+}
+
+/// Composes the configuration. `flags` are `(path, value)`; `file` must exist when named.
+pub fn load(
+    file: Option<&Path>,
+    environment: impl Iterator<Item = (String, String)>,
+    flags: Vec<(&'static str, String)>,
+) -> anyhow::Result<Loaded> {
+    let environment: BTreeMap<_, _> = environment.collect();
+    let mut layers = Layers::default();
+    let named = file.map(Path::to_owned).or_else(|| {
+        let named = environment.get("GRISTMILL_CONFIG");
+        named.map(PathBuf::from)
+    });
+    layers.add_file(named)?;
+    layers.add_environment(&environment)?;
+    for (path, value) in flags {
+        let key = KEYS.iter().find(|key| key.path == path);
+        let key = key.expect("every flag sets a listed key");
+        layers.set(key, parse(key, &value)?, Origin::Flag);
+    }
+    layers.finish()
+}
+
+impl Layers {
+    fn add_file(&mut self, named: Option<PathBuf>) -> anyhow::Result<()> {
+        let path = named.clone().unwrap_or_else(|| "gristmill.toml".into());
+        if named.is_none() && !path.exists() {
+            return Ok(());
+        }
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("cannot read the configuration file `{}`", path.display()))?;
+        // Read alone first, so that a complaint points at the file's own line.
+        let complain = || format!("`{}` is not a configuration of gristmill", path.display());
+        toml::from_str::<Config>(&text).with_context(complain)?;
+        self.table = text.parse().with_context(complain)?;
+        for key in KEYS {
+            if get(&self.table, key.path).is_some() {
+                self.origins.insert(key.path, Origin::File(path.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    fn add_environment(&mut self, environment: &BTreeMap<String, String>) -> anyhow::Result<()> {
+        for key in KEYS {
+            let ours = key.env();
+            // Our own name wins over an alias.
+            let names = [key.alias.unwrap_or_default(), ours.as_str()];
+            for name in names.into_iter().filter(|name| !name.is_empty()) {
+                if let Some(value) = environment.get(name) {
+                    let value = parse(key, value).with_context(|| format!("in {name}"))?;
+                    self.set(key, value, Origin::Environment(name.to_owned()));
+                }
+            }
+        }
+        refuse_unknown(environment)
+    }
+
+    fn set(&mut self, key: &Key, value: Value, origin: Origin) {
+        let (section, name) = split(key.path);
+        let table = match section {
+            None => &mut self.table,
+            Some(section) => self
+                .table
+                .entry(section)
+                .or_insert_with(|| Value::Table(Table::new()))
+                .as_table_mut()
+                .expect("sections of a checked file are tables"),
+        };
+        table.insert(name.to_owned(), value);
+        self.origins.insert(key.path, origin);
+    }
+
+    fn finish(self) -> anyhow::Result<Loaded> {
+        let config = Value::Table(self.table).try_into().map_err(|error| {
+            hinted(
+                format!("the configuration does not hold together: {error}"),
+                "`gristmill config show` lists every setting and where it came from",
+            )
+        })?;
+        Ok(Loaded {
+            config,
+            origins: self.origins,
+        })
+    }
+}
+
+fn refuse_unknown(environment: &BTreeMap<String, String>) -> anyhow::Result<()> {
+    let known =
+        |name: &str| OTHER_VARIABLES.contains(&name) || KEYS.iter().any(|key| key.env() == name);
+    let mut ours = environment.keys().filter(|n| n.starts_with("GRISTMILL_"));
+    match ours.find(|name| !known(name)) {
+        None => Ok(()),
+        Some(name) => Err(hinted(
+            format!("the environment variable {name} is not a setting of gristmill"),
+            "`gristmill config show` lists the settings; unset the variable or correct its name",
+        )),
+    }
+}
+
+fn parse(key: &Key, text: &str) -> anyhow::Result<Value> {
+    let expected = |what| hinted(format!("`{text}` is not {what}"), key.about);
+    Ok(match key.kind {
+        Kind::Text => Value::String(text.to_owned()),
+        Kind::Flag => match text {
+            "true" | "1" | "yes" | "on" => Value::Boolean(true),
+            "false" | "0" | "no" | "off" => Value::Boolean(false),
+            _ => return Err(expected("true or false")),
+        },
+        Kind::Number => Value::Integer(text.parse().map_err(|_| expected("a whole number"))?),
+    })
+}
+
+pub(super) fn get<'t>(table: &'t Table, path: &str) -> Option<&'t Value> {
+    match split(path) {
+        (None, name) => table.get(name),
+        (Some(section), name) => table.get(section)?.get(name),
+    }
+}
+
+pub(super) fn split(path: &str) -> (Option<&str>, &str) {
+    match path.split_once('.') {
+        Some((section, name)) => (Some(section), name),
+        None => (None, path),
+    }
+}

@@ -1,0 +1,128 @@
+//! What can be tuned, and where each value came from.
+//!
+//! Defaults, then `gristmill.toml`, then the environment, then flags; each later
+//! layer wins. A key nobody knows is refused, in the file and in the environment,
+//! because a misspelt setting that is silently ignored is worse than none.
+
+mod keys;
+mod layers;
+mod show;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+pub use layers::{Loaded, load};
+pub use show::show;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    pub data: PathBuf,
+    pub listen: SocketAddr,
+    pub runtime: Runtime,
+    pub catalog: Catalog,
+    pub auth: Auth,
+    pub upload: Upload,
+    pub http: Http,
+    pub embedding: Embedding,
+    pub chunks: Chunks,
+    pub workers: Workers,
+    pub parse: Parse,
+    pub disk: Disk,
+    pub log: Log,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            data: "gristmill-data".into(),
+            listen: SocketAddr::from(([127, 0, 0, 1], 8470)),
+            runtime: Runtime::Inline,
+            catalog: Catalog::default(),
+            auth: Auth::default(),
+            upload: Upload::default(),
+            http: Http::default(),
+            embedding: Embedding::default(),
+            chunks: Chunks::default(),
+            workers: Workers::default(),
+            parse: Parse::default(),
+            disk: Disk::default(),
+            log: Log::default(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Runtime {
+    Inline,
+}
+
+/// A section of plain values with its defaults beside them.
+macro_rules! section {
+    ($name:ident { $($field:ident : $type:ty = $default:expr),* $(,)? }) => {
+        #[derive(Debug, Clone, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct $name { $(pub $field: $type),* }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: $default),* }
+            }
+        }
+    };
+}
+
+section!(Catalog {
+    url: String = String::new(),
+    connections: u32 = 16,
+});
+section!(Auth {
+    enabled: bool = true,
+    jwt_secret: String = String::new(),
+    token_hours: u32 = 24,
+    admin_login: String = "admin".to_owned(),
+    admin_password: String = String::new(),
+});
+section!(Upload { max_mb: u64 = 50 });
+section!(Http {
+    timeout_seconds: u64 = 60,
+    concurrency: usize = 512,
+});
+section!(Embedding {
+    provider: String = "local".to_owned(),
+    path: String = String::new(),
+    url: String = String::new(),
+    model: String = String::new(),
+    dimension: u32 = 0,
+    max_tokens: u32 = 0,
+    api_key: String = String::new(),
+});
+section!(Chunks {
+    strategy: model::Strategy = model::Strategy::Structural,
+});
+section!(Workers {
+    parse_slots: usize = 3
+});
+section!(Parse {
+    timeout_seconds: u64 = 120,
+    memory_mb: u64 = 1024,
+});
+section!(Disk {
+    reserve_mb: u64 = 256
+});
+section!(Log {
+    format: LogFormat = LogFormat::Text
+});
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+#[cfg(test)]
+mod tests;

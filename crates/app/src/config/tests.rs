@@ -1,0 +1,66 @@
+use std::io::Write as _;
+
+use super::*;
+
+fn env(pairs: &[(&str, &str)]) -> impl Iterator<Item = (String, String)> {
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    pairs.iter().map(owned).collect::<Vec<_>>().into_iter()
+}
+
+fn file(text: &str) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    file
+}
+
+#[test]
+fn every_setting_is_listed_and_every_listed_key_is_a_setting() {
+    let table = toml::Table::try_from(Config::default()).unwrap();
+    let in_config = |path: &str| layers::get(&table, path).is_some();
+    let missing: Vec<_> = keys::KEYS
+        .iter()
+        .filter(|key| !in_config(key.path))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    let leaves: usize = table
+        .values()
+        .map(|value| value.as_table().map_or(1, toml::Table::len))
+        .sum();
+    assert_eq!(leaves, keys::KEYS.len());
+}
+
+#[test]
+fn a_later_layer_wins() {
+    let file = file("listen = '127.0.0.1:1'\n[upload]\nmax_mb = 10\n[http]\nconcurrency = 3\n");
+    let environment = [
+        ("UPLOAD_MAX_SIZE_MB", "20"),
+        ("GRISTMILL_UPLOAD_MAX_MB", "30"),
+    ];
+    let flags = vec![("listen", "127.0.0.1:2".to_owned())];
+    let loaded = load(Some(file.path()), env(&environment), flags).unwrap();
+    assert_eq!(loaded.config.listen.port(), 2);
+    assert_eq!(loaded.config.upload.max_mb, 30);
+    assert_eq!(loaded.config.http.concurrency, 3);
+    assert_eq!(loaded.config.auth.token_hours, 24);
+}
+
+#[test]
+fn unknown_keys_are_refused_wherever_they_stand() {
+    let misspelt = file("[upload]\nmax_bm = 10\n");
+    let error = load(Some(misspelt.path()), env(&[]), vec![]).unwrap_err();
+    assert!(format!("{error:#}").contains("max_bm"), "{error:#}");
+    let error = load(None, env(&[("GRISTMILL_LISTNE", "x")]), vec![]).unwrap_err();
+    assert!(error.to_string().contains("GRISTMILL_LISTNE"));
+    let error = load(None, env(&[("GRISTMILL_UPLOAD_MAX_MB", "lots")]), vec![]).unwrap_err();
+    assert!(format!("{error:#}").contains("GRISTMILL_UPLOAD_MAX_MB"));
+}
+
+#[test]
+fn secrets_are_masked_and_origins_told() {
+    let environment = [("JWT_SECRET", "hunter2-hunter2"), ("AUTH_ENABLED", "false")];
+    let shown = show(&load(None, env(&environment), vec![]).unwrap());
+    assert!(!shown.contains("hunter2"), "{shown}");
+    assert!(shown.contains("jwt_secret = \"********\"  # from JWT_SECRET"));
+    assert!(shown.contains("enabled = false  # from AUTH_ENABLED"));
+    assert!(shown.parse::<toml::Table>().is_ok());
+}

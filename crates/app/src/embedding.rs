@@ -1,0 +1,58 @@
+//! Which model embeds, from the configuration's plain values.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use providers::{Embedder, HashSettings, LocalSettings, Settings};
+
+use crate::config::Config;
+use crate::explain::hinted;
+
+/// Where `make run` puts the weights it fetches.
+const FETCHED: &str = ".tools/models/all-MiniLM-L6-v2";
+
+pub fn open(config: &Config) -> anyhow::Result<Arc<dyn Embedder>> {
+    let settings = settings(config)?;
+    providers::open(&settings).map_err(|error| {
+        let hint = "`make model` fetches the default model; `gristmill doctor` says more";
+        anyhow::Error::new(error).context(hinted("the embedding model cannot be used", hint))
+    })
+}
+
+fn settings(config: &Config) -> anyhow::Result<Settings> {
+    let embedding = &config.embedding;
+    match embedding.provider.as_str() {
+        "local" => Ok(Settings::Local(LocalSettings::of(local_folder(config)))),
+        "hash" => {
+            let mut hash = HashSettings::default();
+            if embedding.dimension > 0 {
+                hash.dimension = embedding.dimension;
+            }
+            if embedding.max_tokens > 0 {
+                hash.max_tokens = embedding.max_tokens;
+            }
+            Ok(Settings::Hash(hash))
+        }
+        other => Err(hinted(
+            format!("`{other}` is not an embedding provider"),
+            "set embedding.provider to local or hash",
+        )),
+    }
+}
+
+/// As configured; else beside the working folder, else beside the program.
+pub fn local_folder(config: &Config) -> PathBuf {
+    if !config.embedding.path.is_empty() {
+        return config.embedding.path.clone().into();
+    }
+    let here = PathBuf::from(FETCHED);
+    let beside = std::env::current_exe().ok().and_then(|program| {
+        let mut folders = program.ancestors().skip(1);
+        folders.find_map(|f| Some(f.join(FETCHED)).filter(|model| model.is_dir()))
+    });
+    if here.is_dir() {
+        here
+    } else {
+        beside.unwrap_or(here)
+    }
+}

@@ -1,0 +1,140 @@
+//! The data folder: who holds it, where they answer, and the secrets kept in it.
+//!
+//! Whoever opens anything in the folder first holds its lock file (`flock`, so a
+//! crash lets go of it). The holder writes into that file where it answers; everyone
+//! else calls there. Two processes never write one folder.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use model::{TenantId, UserId};
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+/// Where the holder answers, and as whom the command line may call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    pub pid: u32,
+    pub address: SocketAddr,
+    pub tenant_id: TenantId,
+    pub admin_id: UserId,
+}
+
+/// The folder is ours until this is dropped.
+#[derive(Debug)]
+pub struct Lock {
+    file: File,
+}
+
+#[derive(Debug)]
+pub enum Claimed {
+    Ours(Lock),
+    /// `None` while the holder has not said where it answers, or never will.
+    Theirs(Option<Holder>),
+}
+
+#[derive(Debug, Clone)]
+pub struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Makes the folder where it is not; only its owner may look inside.
+    pub fn create(path: &Path) -> anyhow::Result<Self> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .with_context(|| format!("cannot make the data folder `{}`", path.display()))?;
+        Ok(Self {
+            path: path
+                .canonicalize()
+                .with_context(|| format!("cannot open the data folder `{}`", path.display()))?,
+        })
+    }
+
+    pub fn join(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn claim(&self) -> anyhow::Result<Claimed> {
+        let path = self.join("lock");
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .with_context(|| format!("cannot open `{}`", path.display()))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {
+                // What the holder before us wrote is no longer true.
+                file.set_len(0).context("cannot clear the lock file")?;
+                Ok(Claimed::Ours(Lock { file }))
+            }
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                let mut text = String::new();
+                file.read_to_string(&mut text)
+                    .context("cannot read the lock file")?;
+                Ok(Claimed::Theirs(serde_json::from_str(&text).ok()))
+            }
+            Err(errno) => Err(std::io::Error::from(errno)).context("cannot lock the data folder"),
+        }
+    }
+
+    /// Bytes of disk a writer here may still use.
+    pub fn free_bytes(&self) -> anyhow::Result<u64> {
+        let stat = rustix::fs::statvfs(&self.path)
+            .map_err(std::io::Error::from)
+            .context("cannot see how much room is left on the disk")?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+}
+
+impl Lock {
+    /// Tells others where to call.
+    pub fn publish(&mut self, holder: &Holder) -> anyhow::Result<()> {
+        let text = serde_json::to_string(holder).context("cannot describe this server")?;
+        self.file.set_len(0)?;
+        self.file.rewind()?;
+        self.file
+            .write_all(text.as_bytes())
+            .context("cannot write the lock file")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_second_claim_learns_where_the_first_answers() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::create(&dir.path().join("data")).unwrap();
+        let Claimed::Ours(mut lock) = folder.claim().unwrap() else {
+            panic!("nobody holds a new folder")
+        };
+        assert!(matches!(folder.claim().unwrap(), Claimed::Theirs(None)));
+        let holder = Holder {
+            pid: 7,
+            address: "127.0.0.1:8470".parse().unwrap(),
+            tenant_id: TenantId::from_uuid(Uuid::nil()),
+            admin_id: UserId::from_uuid(Uuid::nil()),
+        };
+        lock.publish(&holder).unwrap();
+        assert!(matches!(folder.claim().unwrap(), Claimed::Theirs(Some(found)) if found == holder));
+        drop(lock);
+        assert!(matches!(folder.claim().unwrap(), Claimed::Ours(_)));
+    }
+}

@@ -1,0 +1,237 @@
+//! The parts put together: the only place that knows them all.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use catalog::{FirstStart, FirstStarted, Role};
+use chrono::TimeDelta;
+use engine::{Engine, Objects, SystemClock};
+use model::ChunkPolicy;
+use object_store::local::LocalFileSystem;
+use sandbox::{Program, Sandbox};
+use shell::Workers;
+use tokio_util::sync::CancellationToken;
+use web::auth::{Keys, password};
+use web::{Gateway, Parts, Settings};
+
+use crate::config::Config;
+use crate::folder::{Folder, Lock};
+use crate::{embedding, secrets};
+
+/// Everything open. Dropped without [`House::close`], it is as if the process had died.
+pub struct House {
+    pub gateway: Gateway,
+    pub keys: Keys,
+    pub first: FirstStarted,
+    /// Of the first admin, when it was made just now.
+    pub password: Option<String>,
+    engine: Arc<Engine>,
+    index: index::Index,
+    workers: Option<Workers>,
+    lock: Lock,
+    stop: CancellationToken,
+}
+
+/// How long work under way may take to end before it is given back.
+const GRACE: Duration = Duration::from_secs(20);
+/// Of a token the command line signs for itself.
+const TOKEN_LIFE: TimeDelta = TimeDelta::hours(12);
+
+impl House {
+    /// Opens everything in a folder that is ours.
+    pub async fn open(folder: &Folder, lock: Lock, config: &Config) -> anyhow::Result<Self> {
+        let keys = secrets::ensure(folder, &config.auth.jwt_secret)?;
+        let embedder = embedding::open(config)?;
+        let catalog = catalog::open(&catalog_settings(folder, config))
+            .await
+            .context("cannot open the catalog")?;
+        let index = open_index(folder).await?;
+        let objects = Objects::new(store(&folder.join("objects"))?);
+        let parts = engine::Parts {
+            catalog,
+            index: index.clone(),
+            objects,
+            embedder,
+            sandbox: Arc::new(sandbox(config)?),
+            clock: Arc::new(SystemClock),
+        };
+        let engine = Arc::new(Engine::new(engine_settings(config), parts));
+        let (first, password) = first_start(&engine, config).await?;
+        let stop = CancellationToken::new();
+        let gateway = Gateway::new(
+            web_settings(config),
+            Parts {
+                engine: engine.clone(),
+                keys: keys.clone(),
+                first,
+                free_bytes: free_bytes(folder),
+                stop: stop.clone(),
+            },
+        );
+        Ok(Self {
+            gateway,
+            keys,
+            first,
+            password,
+            engine,
+            index,
+            workers: None,
+            lock,
+            stop,
+        })
+    }
+
+    pub fn start_workers(&mut self, config: &Config) {
+        let settings = shell::Settings {
+            prep_slots: config.workers.parse_slots,
+            ..shell::Settings::default()
+        };
+        self.workers = Some(Workers::start(self.engine.clone(), settings));
+    }
+
+    pub fn lock(&mut self) -> &mut Lock {
+        &mut self.lock
+    }
+
+    /// Ends when the house is being closed.
+    pub fn stop(&self) -> &CancellationToken {
+        &self.stop
+    }
+
+    pub fn router(&self) -> axum::Router {
+        web::router(self.gateway.clone())
+    }
+
+    pub fn admin_token(&self) -> String {
+        sign(&self.keys, self.first.tenant, self.first.admin)
+    }
+
+    /// Finishes or gives back what is under way, then closes the stores; the lock goes last.
+    pub async fn close(self) -> anyhow::Result<()> {
+        self.stop.cancel();
+        if let Some(workers) = self.workers {
+            workers.stop(GRACE).await;
+        }
+        drop(self.gateway);
+        drop(self.engine);
+        let closed = self.index.close().await;
+        drop(self.lock);
+        closed.context("the index could not be closed")
+    }
+}
+
+/// A token for the command line, good for as long as a command may run.
+pub fn sign(keys: &Keys, tenant: model::TenantId, admin: model::UserId) -> String {
+    keys.sign((admin, tenant, Role::Admin), chrono::Utc::now(), TOKEN_LIFE)
+}
+
+fn catalog_settings(folder: &Folder, config: &Config) -> catalog::Settings {
+    let url = if config.catalog.url.is_empty() {
+        format!("sqlite://{}", folder.join("catalog.db").display())
+    } else {
+        config.catalog.url.clone()
+    };
+    catalog::Settings {
+        connections: config.catalog.connections,
+        ..catalog::Settings::new(url)
+    }
+}
+
+async fn open_index(folder: &Folder) -> anyhow::Result<index::Index> {
+    let text = folder.join("text");
+    index::Index::open(
+        index::Settings::default(),
+        store(&folder.join("index"))?,
+        text,
+    )
+    .await
+    .context("cannot open the index")
+}
+
+/// A folder as an object store whose writes are on the disk before they count.
+fn store(path: &Path) -> anyhow::Result<Arc<dyn object_store::ObjectStore>> {
+    std::fs::create_dir_all(path)
+        .with_context(|| format!("cannot make the folder `{}`", path.display()))?;
+    let store = LocalFileSystem::new_with_prefix(path)
+        .with_context(|| format!("cannot open the folder `{}`", path.display()))?;
+    Ok(Arc::new(store.with_fsync(true)))
+}
+
+/// Children of this very program read the documents.
+pub fn sandbox(config: &Config) -> anyhow::Result<Sandbox> {
+    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    let seconds = Duration::from_secs(config.parse.timeout_seconds);
+    let settings = sandbox::Settings {
+        children: config.workers.parse_slots,
+        cpu: seconds,
+        wall: seconds * 2,
+        memory_bytes: config.parse.memory_mb << 20,
+        ..sandbox::Settings::default()
+    };
+    Ok(Sandbox::new(
+        settings,
+        Program::new(program, &["parse-child"]),
+    ))
+}
+
+fn web_settings(config: &Config) -> Settings {
+    Settings {
+        auth_enabled: config.auth.enabled,
+        token_life: TimeDelta::hours(config.auth.token_hours.into()),
+        upload_limit: config.upload.max_mb << 20,
+        timeout: Duration::from_secs(config.http.timeout_seconds),
+        concurrency: config.http.concurrency,
+        strategy: config.chunks.strategy,
+        disk_reserve: config.disk.reserve_mb << 20,
+    }
+}
+
+fn free_bytes(folder: &Folder) -> web::FreeBytes {
+    let folder = folder.clone();
+    Arc::new(move || folder.free_bytes().ok())
+}
+
+/// Makes tenant, admin and knowledge base on the very first start, and says the password then.
+async fn first_start(
+    engine: &Engine,
+    config: &Config,
+) -> anyhow::Result<(FirstStarted, Option<String>)> {
+    let catalog = &engine.parts().catalog;
+    let info = engine.parts().embedder.info();
+    // Hashing takes a moment; only a start that needs it pays.
+    let fresh = catalog.tenants().await?.is_empty();
+    let password = match config.auth.admin_password.as_str() {
+        "" => hex::encode(rand::random::<[u8; 9]>()),
+        chosen => chosen.to_owned(),
+    };
+    let hash = if fresh {
+        password::hash(password.clone()).await
+    } else {
+        String::new()
+    };
+    let first = FirstStart {
+        tenant_name: "default".to_owned(),
+        admin_login: config.auth.admin_login.clone(),
+        admin_password_hash: hash,
+        kb_name: "default".to_owned(),
+        generation: catalog::GenerationSpec {
+            model: info.name.clone(),
+            dimension: info.dimension,
+            policy: ChunkPolicy::for_limit(info.max_tokens).with_strategy(config.chunks.strategy),
+        },
+    };
+    let started = catalog
+        .ensure_first_start(first, engine.parts().clock.now())
+        .await?;
+    let shown = started.created && config.auth.admin_password.is_empty();
+    Ok((started, shown.then_some(password)))
+}
+
+fn engine_settings(config: &Config) -> engine::Settings {
+    engine::Settings {
+        file_limit: config.upload.max_mb << 20,
+        ..engine::Settings::default()
+    }
+}

@@ -1,0 +1,116 @@
+//! The `gristmill` binary: reads the command line, composes the parts, runs one command.
+
+mod cli;
+mod client;
+mod commands;
+mod config;
+mod embedding;
+mod explain;
+mod folder;
+mod house;
+mod log;
+mod secrets;
+mod session;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use cli::{Cli, Command, ConfigAction};
+use config::{Config, Loaded};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let verbose = cli.globals.verbose > 0;
+    match run(cli) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("{}", explain::explain(&error, verbose));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What needs no configuration is answered at once; the rest runs on a runtime.
+fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    match cli.command {
+        Command::ParseChild => Ok(sandbox::child_main()),
+        Command::Completions { shell } => {
+            let mut command = Cli::command();
+            clap_complete::generate(shell, &mut command, "gristmill", &mut std::io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Man => {
+            clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Config(config) => {
+            let ConfigAction::Show = config.action;
+            print!("{}", config::show(&load(&cli.globals, &[])?));
+            Ok(ExitCode::SUCCESS)
+        }
+        command => {
+            let loaded = load(&cli.globals, &flags(&command))?;
+            let quiet = if matches!(command, Command::Serve(_)) {
+                "info"
+            } else {
+                "warn"
+            };
+            log::start(loaded.config.log.format, quiet, cli.globals.verbose);
+            watch_crash_points()?;
+            let runtime = tokio::runtime::Builder::new_multi_thread()
+                .enable_all()
+                .build()?;
+            runtime.block_on(perform(&loaded.config, command))
+        }
+    }
+}
+
+async fn perform(config: &Config, command: Command) -> anyhow::Result<ExitCode> {
+    let done = ExitCode::SUCCESS;
+    match command {
+        Command::Serve(args) => commands::serve::run(config, &args).await.map(|()| done),
+        Command::Ingest(args) => commands::ingest::run(config, &args).await,
+        Command::Search(args) => commands::search::run(config, &args).await.map(|()| done),
+        Command::Extract(args) => commands::inspect::extract(config, &args)
+            .await
+            .map(|()| done),
+        Command::Chunk(args) => commands::inspect::chunk(config, &args).await.map(|()| done),
+        Command::Runs(args) => commands::runs::run(config, &args).await.map(|()| done),
+        Command::Documents(args) => commands::documents::run(config, &args).await.map(|()| done),
+        Command::Status(args) => commands::status::run(config, &args).await.map(|()| done),
+        Command::Doctor(args) => commands::doctor::run(config, &args).await,
+        Command::Verify(args) => commands::verify::run(config, &args).await,
+        Command::ParseChild | Command::Completions { .. } | Command::Man | Command::Config(_) => {
+            unreachable!("answered before the configuration is read")
+        }
+    }
+}
+
+fn load(globals: &cli::Globals, more: &[(&'static str, String)]) -> anyhow::Result<Loaded> {
+    let mut flags = globals.settings();
+    flags.extend_from_slice(more);
+    config::load(globals.config.as_deref(), std::env::vars(), flags)
+}
+
+/// Flags of one command that are settings.
+fn flags(command: &Command) -> Vec<(&'static str, String)> {
+    match command {
+        Command::Serve(serve) => {
+            let listen = serve.listen.clone();
+            listen
+                .map(|listen| ("listen", listen))
+                .into_iter()
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// `GRISTMILL_CRASH_AT=point:before|after:hit` makes this process die there, for proofs.
+fn watch_crash_points() -> anyhow::Result<()> {
+    if let Ok(at) = std::env::var("GRISTMILL_CRASH_AT") {
+        durable::watch(Some(at.parse().map_err(anyhow::Error::msg)?));
+    }
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! The keys tokens are signed with, made on first start and kept with mode 0600.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+use web::auth::{Key, Keys};
+
+use crate::folder::Folder;
+
+const FILE: &str = "secrets.json";
+
+#[derive(Serialize, Deserialize)]
+struct Secrets {
+    version: u32,
+    /// Newest first; the others still read what they signed.
+    keys: Vec<Key>,
+}
+
+/// The keys of a folder that is ours: configured, kept, or made now.
+pub fn ensure(folder: &Folder, configured: &str) -> anyhow::Result<Keys> {
+    if let Some(keys) = load(folder, configured)? {
+        return Ok(keys);
+    }
+    let secrets = Secrets {
+        version: 1,
+        keys: vec![Key::random()],
+    };
+    durable::effect_blocking("app.write_secrets", || write(folder, &secrets))?;
+    Ok(Keys::new(secrets.keys))
+}
+
+/// The keys a folder has, whoever holds it; `None` where nothing was ever started.
+pub fn load(folder: &Folder, configured: &str) -> anyhow::Result<Option<Keys>> {
+    if !configured.is_empty() {
+        return Ok(Some(Keys::new(vec![Key::from_secret(configured)])));
+    }
+    let path = folder.join(FILE);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot read `{}`", path.display()));
+        }
+    };
+    let secrets: Secrets = serde_json::from_str(&text)
+        .with_context(|| format!("`{}` does not hold signing keys", path.display()))?;
+    anyhow::ensure!(
+        !secrets.keys.is_empty(),
+        "`{}` holds no key",
+        path.display()
+    );
+    Ok(Some(Keys::new(secrets.keys)))
+}
+
+/// Whole or not at all: written beside, synced, then renamed.
+fn write(folder: &Folder, secrets: &Secrets) -> anyhow::Result<()> {
+    let beside = folder.join("secrets.json.new");
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&beside)
+        .context("cannot write the signing keys")?;
+    file.write_all(serde_json::to_string_pretty(secrets)?.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&beside, folder.join(FILE))?;
+    fs::File::open(folder.path())?.sync_all()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn keys_are_made_once_and_only_their_owner_reads_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::create(dir.path()).unwrap();
+        assert!(load(&folder, "").unwrap().is_none());
+        ensure(&folder, "").unwrap();
+        let first = fs::read(folder.join(FILE)).unwrap();
+        ensure(&folder, "").unwrap();
+        assert_eq!(fs::read(folder.join(FILE)).unwrap(), first);
+        let mode = fs::metadata(folder.join(FILE))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}

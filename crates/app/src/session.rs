@@ -1,0 +1,109 @@
+//! What a command works with: a client, and the house behind it when there is no server.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tempfile::TempDir;
+
+use crate::client::Client;
+use crate::config::Config;
+use crate::explain::hinted;
+use crate::folder::{Claimed, Folder, Holder};
+use crate::house::{self, House};
+use crate::secrets;
+
+pub struct Session {
+    pub client: Client,
+    house: Option<House>,
+    /// Gone when the session is.
+    temporary: Option<TempDir>,
+}
+
+/// Whether documents will have to be processed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    Answers,
+    Workers,
+}
+
+/// A server that starts needs a moment before it says where it answers.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+impl Session {
+    pub async fn open(config: &Config, needs: Needs) -> anyhow::Result<Self> {
+        let folder = Folder::create(&config.data)?;
+        let begun = tokio::time::Instant::now();
+        loop {
+            match folder.claim()? {
+                Claimed::Ours(lock) => {
+                    let mut house = House::open(&folder, lock, config).await?;
+                    if needs == Needs::Workers {
+                        house.start_workers(config);
+                    }
+                    let client = Client::here(house.router(), house.admin_token());
+                    return Ok(Self {
+                        client,
+                        house: Some(house),
+                        temporary: None,
+                    });
+                }
+                Claimed::Theirs(Some(holder)) => return Self::with(&folder, config, &holder),
+                Claimed::Theirs(None) if begun.elapsed() < PATIENCE => {
+                    tokio::time::sleep(LOOK_AGAIN).await;
+                }
+                Claimed::Theirs(None) => return Err(busy(&folder)),
+            }
+        }
+    }
+
+    /// In a folder that is gone afterwards, unless a server holds the configured one.
+    /// Without a need for the model, one that needs no weights stands in for it.
+    pub async fn scratch(config: &Config, without_model: bool) -> anyhow::Result<Self> {
+        if config.data.is_dir() {
+            let folder = Folder::create(&config.data)?;
+            if let Claimed::Theirs(Some(holder)) = folder.claim()? {
+                return Self::with(&folder, config, &holder);
+            }
+        }
+        let temporary = tempfile::tempdir().context("cannot make a temporary folder")?;
+        let mut config = config.clone();
+        config.data = temporary.path().to_owned();
+        config.catalog.url.clear();
+        if without_model {
+            config.embedding.provider = "hash".to_owned();
+        }
+        let mut session = Self::open(&config, Needs::Answers).await?;
+        session.temporary = Some(temporary);
+        Ok(session)
+    }
+
+    fn with(folder: &Folder, config: &Config, holder: &Holder) -> anyhow::Result<Self> {
+        let keys = secrets::load(folder, &config.auth.jwt_secret)?.ok_or_else(|| busy(folder))?;
+        let token = house::sign(&keys, holder.tenant_id, holder.admin_id);
+        Ok(Self {
+            client: Client::there(holder.address, token)?,
+            house: None,
+            temporary: None,
+        })
+    }
+
+    /// Waits until what the command began is safe.
+    pub async fn close(self) -> anyhow::Result<()> {
+        drop(self.client);
+        match self.house {
+            Some(house) => house.close().await,
+            None => Ok(()),
+        }
+    }
+}
+
+fn busy(folder: &Folder) -> anyhow::Error {
+    hinted(
+        format!(
+            "another gristmill command is working in `{}`",
+            folder.path().display()
+        ),
+        "wait for it to end, or start `gristmill serve`, which any number of commands can share",
+    )
+}

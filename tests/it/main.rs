@@ -1,0 +1,3 @@
+//! Scenarios through the public surfaces: the command line, the API, the manifests.
+
+mod direction;
