@@ -52,6 +52,8 @@ fn described(gateway: &Gateway) -> (Router<Gateway>, OpenApi) {
         .merge(whole_files)
         .merge(events::routes())
         .merge(api::status::untimed_routes())
+        .merge(api::jobs::untimed_routes())
+        .merge(api::versions::untimed_routes())
         .split_for_parts();
     docs::complete(&mut description);
     (routes, description)

@@ -44,6 +44,14 @@ pub enum DocumentAction {
     },
     /// Takes a document out of search and keeps its history
     Deactivate(One),
+    /// Deletes a document for real
+    Purge {
+        #[command(flatten)]
+        one: One,
+        /// Needed: what is purged cannot be brought back
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 #[derive(Debug, Args)]

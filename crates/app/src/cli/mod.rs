@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 pub use documents::{DocumentAction, DocumentList, Documents, One};
-pub use work::{RunAction, RunList, Runs};
+pub use work::{JobAction, Jobs, RunAction, RunList, Runs};
 
 /// Turns files into a searchable knowledge base whose every answer can be traced to the page it came from.
 #[derive(Debug, Parser)]
@@ -49,6 +49,8 @@ pub enum Command {
     Runs(Runs),
     /// Lists documents, or shows, rolls back, deactivates or purges one
     Documents(Documents),
+    /// Lists jobs, or controls one
+    Jobs(Jobs),
     /// Says how things stand
     Status(Status),
     /// Checks the installation and says what to do
@@ -236,6 +238,7 @@ mod tests {
         for line in [
             "gristmill documents --json",
             "gristmill runs --json",
+            "gristmill jobs --json",
             "gristmill jobs --json",
         ] {
             assert!(Cli::try_parse_from(line.split(' ')).is_ok(), "{line}");

@@ -30,3 +30,32 @@ pub enum RunAction {
     /// Shows one run
     Show { run: Uuid },
 }
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Jobs {
+    #[command(subcommand)]
+    pub action: Option<JobAction>,
+    /// One line of JSON per job
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum JobAction {
+    /// Lists jobs
+    List {
+        #[arg(long)]
+        json: bool,
+    },
+    /// Shows one job
+    Show { job: Uuid },
+    /// Starts a job that is not running
+    Start { job: Uuid },
+    /// Holds a job at its next gate
+    Pause { job: Uuid },
+    /// Goes on with a paused job
+    Resume { job: Uuid },
+    /// Removes everything a job wrote and nothing else
+    Cancel { job: Uuid },
+}

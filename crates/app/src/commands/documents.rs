@@ -28,6 +28,15 @@ pub async fn run(config: &Config, args: &Documents) -> anyhow::Result<()> {
         Some(DocumentAction::Deactivate(one)) => {
             act(client, one, "deactivate", &json!({})).await?;
         }
+        Some(DocumentAction::Purge { yes: false, .. }) => {
+            return Err(hinted(
+                "a purge cannot be undone",
+                "say --yes if you mean it",
+            ));
+        }
+        Some(DocumentAction::Purge { one, yes: true }) => {
+            act(client, one, "purge", &json!({})).await?;
+        }
     }
     session.close().await
 }

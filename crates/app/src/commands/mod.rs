@@ -4,6 +4,7 @@ pub mod doctor;
 pub mod documents;
 pub mod ingest;
 pub mod inspect;
+pub mod jobs;
 pub mod runs;
 pub mod search;
 pub mod serve;

@@ -5,6 +5,7 @@ pub mod api_keys;
 pub mod documents;
 pub mod ingest;
 pub mod inspect;
+pub mod jobs;
 pub mod kbs;
 pub mod runs;
 pub mod search;
@@ -26,6 +27,7 @@ pub fn routes() -> OpenApiRouter<Gateway> {
         .merge(documents::routes())
         .merge(versions::routes())
         .merge(runs::routes())
+        .merge(jobs::routes())
         .merge(search::routes())
         .merge(status::routes())
 }

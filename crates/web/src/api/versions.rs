@@ -31,6 +31,11 @@ pub fn routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(page))
 }
 
+/// Purging takes as long as there is something to delete.
+pub fn untimed_routes() -> OpenApiRouter<Gateway> {
+    OpenApiRouter::new().routes(routes!(purge))
+}
+
 #[derive(Debug, Serialize, ToSchema)]
 pub struct VersionView {
     pub version_id: Uuid,
@@ -195,6 +200,29 @@ async fn deactivate(
         .deactivate(who.tenant, document, removal, now)
         .await?;
     Ok(Json(catalog.document(who.tenant, document).await?.into()))
+}
+
+/// What a purge deleted.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Purged {
+    pub document_id: Uuid,
+    pub versions: u64,
+}
+
+/// Deletes the document and everything of it, for good; only its ledger stays.
+#[utoipa::path(post, path = "/v1/documents/{document}/purge", tag = "documents",
+    params(("document" = Uuid, Path)), responses((status = 200, body = Purged)))]
+async fn purge(
+    State(gateway): State<Gateway>,
+    who: May<Manage>,
+    Named(document): Named<Uuid>,
+) -> Result<Json<Purged>, Problem> {
+    let id = DocumentId::from_uuid(document);
+    let versions = gateway.engine().purge(who.tenant, id, who.user).await?;
+    Ok(Json(Purged {
+        document_id: document,
+        versions,
+    }))
 }
 
 #[utoipa::path(get, path = "/v1/versions/{version}", tag = "documents",

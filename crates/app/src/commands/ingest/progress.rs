@@ -16,69 +16,47 @@ pub struct Progress {
 const EVERY: Duration = Duration::from_secs(5);
 
 impl Progress {
-    pub fn start() -> Self {
+    /// The total is known, so a time left can be told.
+    pub fn start(files: u64) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let bars = MultiProgress::new();
-        let bar = |name: &'static str| {
+        let bar = |name: &'static str, template: &str| {
             let bar = if terminal {
-                bars.add(ProgressBar::new(0))
+                bars.add(ProgressBar::new(files))
             } else {
                 ProgressBar::hidden()
             };
-            bar.set_style(counting());
+            bar.set_length(files);
+            bar.set_style(style(template));
             bar.set_prefix(name);
             bar
         };
         Self {
-            taken: bar("taken in"),
-            ready: bar("ready"),
+            taken: bar("taken in", "{prefix:>9} {bar:32} {pos}/{len}"),
+            ready: bar(
+                "ready",
+                "{prefix:>9} {bar:32} {pos}/{len}  {per_sec}, {eta} left",
+            ),
             lines: (!terminal).then(|| Mutex::new(Instant::now())),
         }
     }
 
-    pub fn found(&self, files: u64) {
-        self.taken.inc_length(files);
-        self.ready.inc_length(files);
-    }
-
-    /// From here on the total is known, so a time left can be told.
-    pub fn all_found(&self) {
-        self.ready.set_style(timed());
-    }
-
-    pub fn taken(&self) {
-        self.taken.inc(1);
-        self.line();
-    }
-
-    pub fn ended(&self) {
-        self.ready.inc(1);
-        self.line();
+    pub fn at(&self, taken: u64, ready: u64) {
+        self.taken.set_position(taken);
+        self.ready.set_position(ready);
+        let Some(last) = &self.lines else { return };
+        let mut last = last.lock().expect("nothing panics while it holds the time");
+        if last.elapsed() >= EVERY {
+            *last = Instant::now();
+            let total = self.taken.length().unwrap_or(0);
+            eprintln!("{taken} of {total} taken in, {ready} ready");
+        }
     }
 
     pub fn finish(&self) {
         self.taken.finish_and_clear();
         self.ready.finish_and_clear();
     }
-
-    fn line(&self) {
-        let Some(last) = &self.lines else { return };
-        let mut last = last.lock().expect("nothing panics while it holds the time");
-        if last.elapsed() >= EVERY {
-            *last = Instant::now();
-            let (taken, ready) = (self.taken.position(), self.ready.position());
-            let total = self.taken.length().unwrap_or(0);
-            eprintln!("{taken} of {total} taken in, {ready} ready");
-        }
-    }
-}
-
-fn counting() -> ProgressStyle {
-    style("{prefix:>9} {bar:32} {pos}/{len}")
-}
-
-fn timed() -> ProgressStyle {
-    style("{prefix:>9} {bar:32} {pos}/{len}  {per_sec}, {eta} left")
 }
 
 fn style(template: &str) -> ProgressStyle {

@@ -1,14 +1,12 @@
 //! What became of each document: a line each for programs, a table for people.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::commands::{print_line, print_text, table};
-use crate::explain::explain;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -30,28 +28,15 @@ pub struct Line {
 }
 
 impl Line {
-    pub fn failed(uri: &str, document_id: Option<Uuid>, error: &anyhow::Error) -> Self {
-        let error = explain(error, false);
+    /// Something the job could not take in.
+    pub fn refused(source_uri: Option<String>, message: String) -> Self {
         Self {
-            source_uri: Some(uri.to_owned()),
-            document_id,
-            run_id: None,
-            outcome: Outcome::Failed,
-            chunks: 0,
-            error: Some(error.trim_start_matches("error: ").to_owned()),
-        }
-    }
-
-    /// Something the walk could not look at.
-    pub fn unread(path: Option<&Path>, message: &str) -> Self {
-        let uri = path.map(|path| sources::uri::of_path(path).to_string());
-        Self {
-            source_uri: uri,
+            source_uri,
             document_id: None,
             run_id: None,
             outcome: Outcome::Failed,
             chunks: 0,
-            error: Some(message.to_owned()),
+            error: Some(message),
         }
     }
 }

@@ -1,0 +1,306 @@
+//! Jobs: controllable ingestions of a whole source.
+
+use std::path::PathBuf;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use catalog::{Job, JobCounters, JobDocument, JobFilter, JobOutcome, NewJob};
+use chrono::{DateTime, Utc};
+use engine::jobs::FolderSource;
+use model::{JobId, JobStatus, RunStatus, SourceId, TenantId, UserId};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use crate::auth::{Manage, May, Read};
+use crate::extract::{Asked, Named, Sent};
+use crate::gateway::Gateway;
+use crate::paging::{Paging, Rows};
+use crate::problem::Problem;
+
+pub fn routes() -> OpenApiRouter<Gateway> {
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(show))
+        .routes(routes!(documents))
+        .routes(routes!(problems))
+        .routes(routes!(start))
+        .routes(routes!(pause))
+        .routes(routes!(resume))
+}
+
+/// Canceling removes what the job wrote, which takes as long as that is much.
+pub fn untimed_routes() -> OpenApiRouter<Gateway> {
+    OpenApiRouter::new().routes(routes!(cancel))
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct JobView {
+    pub job_id: Uuid,
+    pub kb_id: Uuid,
+    pub source_id: Option<Uuid>,
+    #[schema(value_type = String, example = "running")]
+    pub status: JobStatus,
+    /// The source has been listed to its end.
+    pub exhausted: bool,
+    #[schema(value_type = Object)]
+    pub counters: JobCounters,
+    pub config: serde_json::Value,
+    pub initiated_by: Option<Uuid>,
+    pub error: Option<String>,
+    pub created_at: DateTime<Utc>,
+    pub started_at: Option<DateTime<Utc>>,
+    pub updated_at: DateTime<Utc>,
+    pub finished_at: Option<DateTime<Utc>>,
+    pub heartbeat_at: Option<DateTime<Utc>>,
+}
+
+impl From<Job> for JobView {
+    fn from(job: Job) -> Self {
+        Self {
+            job_id: job.id.as_uuid(),
+            kb_id: job.kb.as_uuid(),
+            source_id: job.source.map(SourceId::as_uuid),
+            status: job.status,
+            exhausted: job.exhausted,
+            counters: job.counters,
+            config: job.config,
+            initiated_by: job.initiated_by.map(UserId::as_uuid),
+            error: job.error,
+            created_at: job.created_at,
+            started_at: job.started_at,
+            updated_at: job.updated_at,
+            finished_at: job.finished_at,
+            heartbeat_at: job.heartbeat_at,
+        }
+    }
+}
+
+/// What a job brought, or found to be there already.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct JobDocumentView {
+    pub source_uri: String,
+    pub document_id: Uuid,
+    pub version_id: Uuid,
+    pub run_id: Uuid,
+    #[schema(value_type = String, example = "new")]
+    pub outcome: JobOutcome,
+    #[schema(value_type = Option<String>)]
+    pub run_status: Option<RunStatus>,
+    pub chunks: u64,
+    pub error: Option<String>,
+}
+
+impl From<JobDocument> for JobDocumentView {
+    fn from(row: JobDocument) -> Self {
+        Self {
+            source_uri: row.source_uri.to_string(),
+            document_id: row.document.as_uuid(),
+            version_id: row.version.as_uuid(),
+            run_id: row.run.as_uuid(),
+            outcome: row.outcome,
+            run_status: row.run_status,
+            chunks: row.chunks,
+            error: row.error,
+        }
+    }
+}
+
+/// Something of a source that could not be taken in.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct JobProblemView {
+    pub source_uri: Option<String>,
+    pub message: String,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateJob {
+    /// By name or id.
+    pub kb: String,
+    pub folder: FolderBody,
+}
+
+/// A folder of the machine the server runs on.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FolderBody {
+    /// Absolute paths of files and folders.
+    #[schema(value_type = Vec<String>, min_items = 1)]
+    pub roots: Vec<PathBuf>,
+    /// Put on every document.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    pub metadata: serde_json::Map<String, serde_json::Value>,
+    /// Whether a document whose file is gone stops answering.
+    #[serde(default)]
+    pub remove_missing: bool,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct JobQuery {
+    #[param(value_type = Option<String>)]
+    status: Option<JobStatus>,
+    cursor: Option<String>,
+    limit: Option<u32>,
+    page: Option<u32>,
+}
+
+/// Newest first.
+#[utoipa::path(get, path = "/v1/jobs", tag = "jobs", params(JobQuery),
+    responses((status = 200, body = Rows<JobView>)))]
+async fn list(
+    State(gateway): State<Gateway>,
+    who: May<Read>,
+    Asked(asked): Asked<JobQuery>,
+) -> Result<Json<Rows<JobView>>, Problem> {
+    let filter = JobFilter {
+        status: asked.status,
+        ..JobFilter::default()
+    };
+    let paging = Paging {
+        cursor: asked.cursor,
+        limit: asked.limit,
+        page: asked.page,
+    };
+    let read = |page| gateway.catalog().jobs(who.tenant, filter.clone(), page);
+    Ok(Json(Rows::of(paging.read(read).await?, JobView::from)))
+}
+
+/// Makes a job; it begins when it is started.
+#[utoipa::path(post, path = "/v1/jobs", tag = "jobs", request_body = CreateJob,
+    responses((status = 201, body = JobView)))]
+async fn create(
+    State(gateway): State<Gateway>,
+    who: May<Manage>,
+    Sent(sent): Sent<CreateJob>,
+) -> Result<(StatusCode, Json<JobView>), Problem> {
+    gateway.check_disk()?;
+    let relative = |root: &&PathBuf| !root.is_absolute();
+    if sent.folder.roots.is_empty() || sent.folder.roots.iter().find(relative).is_some() {
+        return Err(Problem::invalid("roots are absolute paths, at least one"));
+    }
+    let kb = gateway.kb(who.tenant, &sent.kb).await?;
+    let config = FolderSource {
+        roots: sent.folder.roots,
+        metadata: sent.folder.metadata,
+        remove_missing: sent.folder.remove_missing,
+    };
+    let job = NewJob {
+        kb: kb.id,
+        source: None,
+        config: serde_json::to_value(config).map_err(|error| Problem::internal(&error))?,
+        initiated_by: who.user,
+    };
+    let job = gateway.catalog().create_job(who.tenant, job, gateway.now());
+    Ok((StatusCode::CREATED, Json(job.await?.into())))
+}
+
+#[utoipa::path(get, path = "/v1/jobs/{job}", tag = "jobs", params(("job" = Uuid, Path)),
+    responses((status = 200, body = JobView)))]
+async fn show(
+    State(gateway): State<Gateway>,
+    who: May<Read>,
+    Named(job): Named<Uuid>,
+) -> Result<Json<JobView>, Problem> {
+    let job = gateway.catalog().job(who.tenant, JobId::from_uuid(job));
+    Ok(Json(job.await?.into()))
+}
+
+/// What the job brought or found, in the order it met them.
+#[utoipa::path(get, path = "/v1/jobs/{job}/documents", tag = "jobs",
+    params(("job" = Uuid, Path), Paging),
+    responses((status = 200, body = Rows<JobDocumentView>)))]
+async fn documents(
+    State(gateway): State<Gateway>,
+    who: May<Read>,
+    Named(job): Named<Uuid>,
+    Asked(paging): Asked<Paging>,
+) -> Result<Json<Rows<JobDocumentView>>, Problem> {
+    let job = JobId::from_uuid(job);
+    let read = |page| gateway.catalog().job_documents(who.tenant, job, page);
+    Ok(Json(Rows::of(
+        paging.read(read).await?,
+        JobDocumentView::from,
+    )))
+}
+
+/// What the job could not take in, and why.
+#[utoipa::path(get, path = "/v1/jobs/{job}/problems", tag = "jobs",
+    params(("job" = Uuid, Path)), responses((status = 200, body = Rows<JobProblemView>)))]
+async fn problems(
+    State(gateway): State<Gateway>,
+    who: May<Read>,
+    Named(job): Named<Uuid>,
+) -> Result<Json<Rows<JobProblemView>>, Problem> {
+    let job = JobId::from_uuid(job);
+    let problems = gateway.catalog().job_problems(who.tenant, job).await?;
+    let view = |problem: catalog::Problem| JobProblemView {
+        source_uri: problem.source_uri.map(|uri| uri.to_string()),
+        message: problem.message,
+    };
+    Ok(Json(Rows {
+        items: problems.into_iter().map(view).collect(),
+        next: None,
+    }))
+}
+
+/// Begins; 409 while it runs already.
+#[utoipa::path(post, path = "/v1/jobs/{job}/start", tag = "jobs",
+    params(("job" = Uuid, Path)), responses((status = 202, body = JobView)))]
+async fn start(
+    State(gateway): State<Gateway>,
+    who: May<Manage>,
+    Named(job): Named<Uuid>,
+) -> Result<(StatusCode, Json<JobView>), Problem> {
+    gateway.check_disk()?;
+    let (tenant, job, now) = named(&gateway, &who, job);
+    let job = gateway.catalog().start_job(tenant, job, now).await?;
+    Ok((StatusCode::ACCEPTED, Json(job.into())))
+}
+
+/// Takes effect at the next gate.
+#[utoipa::path(post, path = "/v1/jobs/{job}/pause", tag = "jobs",
+    params(("job" = Uuid, Path)), responses((status = 202, body = JobView)))]
+async fn pause(
+    State(gateway): State<Gateway>,
+    who: May<Manage>,
+    Named(job): Named<Uuid>,
+) -> Result<(StatusCode, Json<JobView>), Problem> {
+    let (tenant, job, now) = named(&gateway, &who, job);
+    let job = gateway.catalog().pause_job(tenant, job, now).await?;
+    Ok((StatusCode::ACCEPTED, Json(job.into())))
+}
+
+#[utoipa::path(post, path = "/v1/jobs/{job}/resume", tag = "jobs",
+    params(("job" = Uuid, Path)), responses((status = 202, body = JobView)))]
+async fn resume(
+    State(gateway): State<Gateway>,
+    who: May<Manage>,
+    Named(job): Named<Uuid>,
+) -> Result<(StatusCode, Json<JobView>), Problem> {
+    let (tenant, job, now) = named(&gateway, &who, job);
+    let job = gateway.catalog().resume_job(tenant, job, now).await?;
+    Ok((StatusCode::ACCEPTED, Json(job.into())))
+}
+
+/// Removes everything the job wrote and nothing else. May be repeated when interrupted.
+#[utoipa::path(post, path = "/v1/jobs/{job}/cancel", tag = "jobs",
+    params(("job" = Uuid, Path)), responses((status = 200, body = JobView)))]
+async fn cancel(
+    State(gateway): State<Gateway>,
+    who: May<Manage>,
+    Named(job): Named<Uuid>,
+) -> Result<Json<JobView>, Problem> {
+    let job = JobId::from_uuid(job);
+    let job = gateway.engine().cancel_job(who.tenant, job).await?;
+    Ok(Json(job.into()))
+}
+
+fn named(gateway: &Gateway, who: &May<Manage>, job: Uuid) -> (TenantId, JobId, DateTime<Utc>) {
+    (who.tenant, JobId::from_uuid(job), gateway.now())
+}
