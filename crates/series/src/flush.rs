@@ -20,11 +20,11 @@ use crate::key::{self, Number};
 use crate::label::Fingerprint;
 use crate::merge::{encode_bitmap, latest_of_each};
 use crate::sample::Sample;
-use crate::store::Meta;
+use crate::store::{Meta, scan_options};
 use crate::tier::{Bucket, Tier};
 use crate::{Error, Settings, expire};
 
-/// Numbers remembered; beyond it they are read again from the store.
+/// Numbers remembered, about 64 MB of them; beyond it they are read from the store.
 const REMEMBERED: usize = 1 << 20;
 
 pub(crate) struct Slate {
@@ -38,6 +38,8 @@ pub(crate) struct Slate {
 struct State {
     meta: Meta,
     numbers: HashMap<Fingerprint, Number>,
+    /// `numbers` holds every series there is: one that is not in it is new.
+    complete: bool,
 }
 
 /// A batch in the making, with what becomes true once it is written.
@@ -49,16 +51,18 @@ pub(crate) struct Draft {
 }
 
 impl Slate {
-    pub fn new(db: Db, settings: Settings, meta: Meta) -> Self {
-        Self {
+    pub async fn new(db: Db, settings: Settings, meta: Meta) -> Result<Self, Error> {
+        let numbers = remember(&db, &meta).await?;
+        Ok(Self {
             db,
             settings,
             horizon: Arc::new(AtomicI64::new(meta.horizon(Tier::Samples))),
             state: Mutex::new(State {
                 meta,
-                numbers: HashMap::new(),
+                complete: numbers.is_some(),
+                numbers: numbers.unwrap_or_default(),
             }),
-        }
+        })
     }
 
     async fn draft(&self, state: &State, delta: &Samples, flush: u64) -> Result<Draft, Error> {
@@ -66,6 +70,8 @@ impl Slate {
         for (fingerprint, series) in &delta.of {
             let number = match state.numbers.get(fingerprint) {
                 Some(number) => *number,
+                // Tried again after a lost answer, the same delta gives the same numbers.
+                None if state.complete => draft.add_series(*fingerprint, series),
                 None => self.number(&mut draft, *fingerprint, series).await?,
             };
             draft.add_samples(number, &series.samples);
@@ -82,11 +88,7 @@ impl Slate {
         series: &OfSeries,
     ) -> Result<Number, Error> {
         let number = match self.db.get(key::number_of(fingerprint)).await? {
-            Some(stored) => {
-                let stored = stored.as_ref().try_into();
-                let stored = stored.map_err(|_| Error::corrupt("the number of a series"))?;
-                Number(u32::from_be_bytes(stored))
-            }
+            Some(stored) => read_number(&stored)?,
             None => draft.add_series(fingerprint, series),
         };
         draft.fresh.insert(fingerprint, number);
@@ -100,6 +102,7 @@ impl Slate {
         let written = durable::effect("series.flush", self.db.write(batch)).await?;
         if state.numbers.len() + fresh.len() > REMEMBERED {
             state.numbers.clear();
+            state.complete = false;
         }
         state.numbers.extend(fresh);
         state.meta = meta;
@@ -130,6 +133,29 @@ impl Slate {
     }
 }
 
+/// The numbers of all series, if they are few enough.
+async fn remember(db: &Db, meta: &Meta) -> Result<Option<HashMap<Fingerprint, Number>>, Error> {
+    if meta.next_number as usize > REMEMBERED {
+        return Ok(None);
+    }
+    let mut numbers = HashMap::with_capacity(meta.next_number as usize);
+    let mut records = db
+        .scan_prefix_with_options([key::NUMBERS], .., &scan_options())
+        .await?;
+    while let Some(record) = records.next().await? {
+        let fingerprint = record.key[1..].try_into();
+        let fingerprint = fingerprint.map_err(|_| Error::corrupt("a key of a series"))?;
+        numbers.insert(Fingerprint(fingerprint), read_number(&record.value)?);
+    }
+    Ok(Some(numbers))
+}
+
+fn read_number(bytes: &[u8]) -> Result<Number, Error> {
+    let bytes = bytes.try_into();
+    let bytes = bytes.map_err(|_| Error::corrupt("the number of a series"))?;
+    Ok(Number(u32::from_be_bytes(bytes)))
+}
+
 impl Draft {
     fn new(meta: &Meta, flush: u64) -> Self {
         Self {
@@ -146,6 +172,7 @@ impl Draft {
     fn add_series(&mut self, fingerprint: Fingerprint, series: &OfSeries) -> Number {
         let number = Number(self.meta.next_number);
         self.meta.next_number += 1;
+        self.fresh.insert(fingerprint, number);
         let id = number.0.to_be_bytes();
         self.batch.put(key::number_of(fingerprint), id);
         self.batch

@@ -17,11 +17,12 @@ use crate::tier::{Bucket, Tier};
 pub(crate) struct Number(pub u32);
 
 pub(crate) const META: &[u8] = b"m";
+pub(crate) const NUMBERS: u8 = b'f';
 pub(crate) const PAIRS: u8 = b'i';
 pub(crate) const SAMPLES: u8 = b'r';
 
 pub(crate) fn number_of(fingerprint: Fingerprint) -> [u8; 17] {
-    let mut key = [b'f'; 17];
+    let mut key = [NUMBERS; 17];
     key[1..].copy_from_slice(&fingerprint.0);
     key
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use coordinator::{Coordinator, Epoch, Start};
 use object_store::ObjectStore;
@@ -20,6 +21,8 @@ use crate::{Error, Settings};
 /// Where in its object store the series live.
 const PATH: &str = "series";
 
+const FLUSH_DEADLINE: Duration = Duration::from_secs(600);
+
 /// A cheap handle. `close` it: what the last handle leaves is flushed, but nobody hears how.
 #[derive(Clone)]
 pub struct Series {
@@ -35,10 +38,12 @@ impl Series {
             epoch: Epoch(meta.flush),
             snapshot: db.snapshot()?,
         };
-        let slate = Slate::new(db, settings, meta);
+        let slate = Slate::new(db, settings, meta).await?;
         let delta = Samples::new(Arc::clone(&slate.horizon));
         let flushing = coordinator::Settings {
             flush_interval: settings.flush_interval,
+            // Figures can wait out an overloaded machine; only a dead store should end them.
+            flush_deadline: FLUSH_DEADLINE,
             ..coordinator::Settings::with_budget(settings.budget_bytes)
         };
         Ok(Self {
