@@ -9,6 +9,9 @@ mod coordinator;
 mod index;
 mod report;
 mod series;
+mod thread;
+
+use std::process::ExitCode;
 
 use report::Report;
 
@@ -19,10 +22,15 @@ const TOPICS: &[Topic] = &[
     ("coordinator", coordinator::run),
     ("index", index::run),
     ("series", series::run),
+    ("thread", thread::run),
 ];
 
-fn main() -> anyhow::Result<()> {
+fn main() -> anyhow::Result<ExitCode> {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
+    if wanted == ["parse-child"] {
+        // Parsing runs in children of the same program, here too.
+        return Ok(sandbox::child_main());
+    }
     let known = |name: &String| TOPICS.iter().any(|(topic, _)| topic == name);
     if let Some(unknown) = wanted.iter().find(|name| !known(name)) {
         let names: Vec<_> = TOPICS.iter().map(|(name, _)| *name).collect();
@@ -35,5 +43,5 @@ fn main() -> anyhow::Result<()> {
             report.print();
         }
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
