@@ -42,13 +42,33 @@ async fn measure(report: &mut Report) -> anyhow::Result<()> {
 
     let stages = stages_alone(&engine, files.path())?;
     let per_document = |time: Duration| time.as_secs_f64() * 1e6 / FILES as f64;
-    report.figure("documents per second", FILES as f64 / wall.as_secs_f64(), "1/s");
-    report.figure("CPU per document, without the parsing children", per_document(cpu), "µs");
-    report.figure("CPU per document, pure stages after parsing", per_document(stages), "µs");
+    report.figure(
+        "documents per second",
+        FILES as f64 / wall.as_secs_f64(),
+        "1/s",
+    );
+    report.figure(
+        "CPU per document, without the parsing children",
+        per_document(cpu),
+        "µs",
+    );
+    report.figure(
+        "CPU per document, pure stages after parsing",
+        per_document(stages),
+        "µs",
+    );
     let share = 1.0 - stages.as_secs_f64() / cpu.as_secs_f64();
-    report.figure("share of engine, catalog, index and objects", share * 100.0, "%");
+    report.figure(
+        "share of engine, catalog, index and objects",
+        share * 100.0,
+        "%",
+    );
     let waiting = 1.0 - cpu.as_secs_f64() / wall.as_secs_f64();
-    report.figure("share of wall time this process waits", waiting * 100.0, "%");
+    report.figure(
+        "share of wall time this process waits",
+        waiting * 100.0,
+        "%",
+    );
     Ok(())
 }
 
@@ -58,7 +78,8 @@ fn write_files(folder: &Path) -> anyhow::Result<()> {
         for section in 0..4 {
             text += &format!("## Section {section}\n\n");
             for sentence in 0..12 {
-                text += &format!("Sentence {sentence} of part {section} says what mill {n} grinds. ");
+                text +=
+                    &format!("Sentence {sentence} of part {section} says what mill {n} grinds. ");
             }
             text += "\n\n";
         }
@@ -71,14 +92,20 @@ async fn open(data: &Path) -> anyhow::Result<Engine> {
     let store = |name: &str| -> anyhow::Result<Arc<dyn object_store::ObjectStore>> {
         let path = data.join(name);
         std::fs::create_dir_all(&path)?;
-        Ok(Arc::new(LocalFileSystem::new_with_prefix(path)?.with_fsync(true)))
+        Ok(Arc::new(
+            LocalFileSystem::new_with_prefix(path)?.with_fsync(true),
+        ))
     };
     let url = format!("sqlite://{}", data.join("catalog.db").display());
     let program = Program::new(std::env::current_exe()?, &["parse-child"]);
     let parts = Parts {
         catalog: catalog::open(&catalog::Settings::new(url)).await?,
-        index: index::Index::open(index::Settings::default(), store("index")?, data.join("text"))
-            .await?,
+        index: index::Index::open(
+            index::Settings::default(),
+            store("index")?,
+            data.join("text"),
+        )
+        .await?,
         objects: Objects::new(store("objects")?),
         embedder: Arc::new(Nothing(HashEmbedder::new(&HashSettings::default()))),
         sandbox: Arc::new(Sandbox::new(sandbox::Settings::default(), program)),
@@ -114,7 +141,10 @@ async fn start(engine: &Engine, files: &Path) -> anyhow::Result<(model::TenantId
         name: "bench".into(),
         config: config.clone(),
     };
-    let source = parts.catalog.create_source(first.tenant, source, now).await?;
+    let source = parts
+        .catalog
+        .create_source(first.tenant, source, now)
+        .await?;
     let job = NewJob {
         kb: first.kb,
         source: Some(source.id),
@@ -139,7 +169,11 @@ async fn wait_for(
         }
     }
     let page = Page::first(1);
-    let jobs = engine.parts().catalog.jobs(tenant, JobFilter::default(), page).await?;
+    let jobs = engine
+        .parts()
+        .catalog
+        .jobs(tenant, JobFilter::default(), page)
+        .await?;
     anyhow::ensure!(jobs.items[0].counters.runs_failed == 0, "runs failed");
     Ok(())
 }

@@ -1,3 +1,6 @@
 //! Scenarios through the public surfaces: the command line, the API, the manifests.
 
 mod direction;
+mod kill;
+mod mill;
+mod thread;

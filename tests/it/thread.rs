@@ -1,0 +1,141 @@
+//! The thread through the whole product: a folder goes in, passages come out.
+
+use crate::mill::{Folder, Mill, outcomes, path, text};
+
+/// Three sections long enough to be chunks of their own.
+fn mills(turned_by: &str) -> String {
+    let filler = |topic: &str| {
+        let sentence =
+            |n: u32| format!("Of {topic} the miller knows rule {n}, learnt in year {n}. ");
+        (1..16).map(sentence).collect::<String>()
+    };
+    format!(
+        "# Mills\n\nA mill turns grain into flour. {}\n\n## Water\n\nThe undershot wheel turns \
+         where the stream is shallow. {}\n\n## Wind\n\nA post mill is turned to face the wind \
+         {turned_by}. {}\n",
+        filler("stones"),
+        filler("streams"),
+        filler("sails"),
+    )
+}
+
+const BREAD: &str = "Sourdough needs patience: the dough rises for twelve hours.\n\n\
+    Rye bread keeps longer than wheat bread.\n";
+
+fn folder() -> Folder {
+    Folder::of(&[
+        ("mills.md", &mills("by hand")),
+        ("kitchen/bread.txt", BREAD),
+    ])
+}
+
+/// Every scenario of this file, so that each catalog runs the same ones.
+fn the_whole_thread(mill: &Mill) -> String {
+    let folder = folder();
+    a_folder_becomes_passages_with_their_place(mill, &folder);
+    the_same_folder_again_is_skipped(mill, &folder);
+    a_changed_file_is_one_new_version(mill, &folder);
+    // The folder's own name differs from run to run, and it is part of every identity.
+    let uri = format!("file://{}", path(&folder.path().canonicalize().unwrap()));
+    let documents = mill.lines(&["documents", "--json"]);
+    let mut known: Vec<String> = documents
+        .iter()
+        .map(|d| text(&d["source_uri"]).replace(&uri, ""))
+        .collect();
+    known.sort();
+    known.join(" ")
+}
+
+fn a_folder_becomes_passages_with_their_place(mill: &Mill, folder: &Folder) {
+    let ingested = mill.ingest(folder.path());
+    assert_eq!(outcomes(&ingested), ["new", "new"]);
+
+    let answer = &mill.lines(&["search", "undershot wheel shallow stream", "--json"])[0];
+    let hit = &answer["hits"][0];
+    assert!(text(&hit["source_uri"]).ends_with("/mills.md"), "{hit}");
+    assert_eq!(hit["heading_path"], serde_json::json!(["Mills", "Water"]));
+    assert!(text(&hit["text"]).contains("The undershot wheel turns"));
+
+    let file = folder.file("mills.md");
+    let whole = mill.ok(&["extract", path(&file), "--format", "text"]);
+    let range = |name: &str, at: usize| hit[name][at].as_u64().unwrap() as usize;
+    let by_bytes = &whole[range("byte_range", 0)..range("byte_range", 1)];
+    let by_chars: String = whole
+        .chars()
+        .skip(range("char_range", 0))
+        .take(range("char_range", 1) - range("char_range", 0))
+        .collect();
+    assert_eq!(
+        (by_bytes, &*by_chars),
+        (text(&hit["text"]), text(&hit["text"]))
+    );
+
+    let chunks = mill.lines(&["chunk", path(&file), "--json"]);
+    let same = |chunk: &&serde_json::Value| chunk["byte_range"] == hit["byte_range"];
+    let chunk = chunks
+        .iter()
+        .find(same)
+        .expect("`chunk` cuts as `ingest` does");
+    assert_eq!(chunk["text"], hit["text"]);
+}
+
+fn the_same_folder_again_is_skipped(mill: &Mill, folder: &Folder) {
+    let before = mill.digest();
+    assert_eq!(
+        outcomes(&mill.ingest(folder.path())),
+        ["skipped", "skipped"]
+    );
+    assert_eq!(mill.digest(), before);
+}
+
+fn a_changed_file_is_one_new_version(mill: &Mill, folder: &Folder) {
+    folder.write("mills.md", &mills("by a tail pole"));
+    let again = mill.ingest(folder.path());
+    let mut outcome = outcomes(&again);
+    outcome.sort_unstable();
+    assert_eq!(outcome, ["new_version", "skipped"]);
+
+    let runs = mill.lines(&["runs", "--json"]);
+    let stats = &runs[0]["stats"];
+    assert_eq!(
+        stats["chunks_processed"], 1,
+        "only what changed is embedded: {stats}"
+    );
+    assert!(stats["chunks_skipped"].as_u64() > Some(0), "{stats}");
+
+    let answer = &mill.lines(&["search", "tail pole", "--mode", "text", "--json"])[0];
+    assert!(text(&answer["hits"][0]["text"]).contains("tail pole"));
+    let gone = &mill.lines(&["search", "hand", "--mode", "text", "--json"])[0];
+    assert_eq!(
+        gone["hits"],
+        serde_json::json!([]),
+        "the old version answers no more"
+    );
+}
+
+#[test]
+fn the_thread_runs_on_sqlite() {
+    assert_eq!(
+        the_whole_thread(&Mill::sqlite()),
+        "/kitchen/bread.txt /mills.md"
+    );
+}
+
+#[tokio::test]
+async fn the_thread_runs_on_postgres() {
+    assert_eq!(
+        the_whole_thread(&Mill::postgres().await),
+        "/kitchen/bread.txt /mills.md"
+    );
+}
+
+#[tokio::test]
+async fn both_catalogs_end_in_the_same_digest() {
+    let folder = folder();
+    let mills = [Mill::sqlite(), Mill::postgres().await];
+    let digests = mills.map(|mill| {
+        mill.ingest(folder.path());
+        mill.digest()
+    });
+    assert_eq!(digests[0], digests[1]);
+}
