@@ -1,15 +1,31 @@
-# Everything a person or CI runs. Set-up happens inside the targets.
+# Everything a person or CI runs. Set-up happens inside the targets, into .tools/.
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: check test bench
+# nextest where it is installed, cargo's own runner elsewhere.
+TEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo 'nextest run' || echo test)
+
+.DEFAULT_GOAL := help
+.PHONY: help run check test bench model postgres
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
+
+run: model ## the product on this machine: http://127.0.0.1:8470
+	$(CARGO) run --release --locked -p gristmill-app -- serve
+
 check: ## formatting, and clippy with warnings as errors
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
-test: ## everything, set-up included
-	scripts/fetch-postgres
-	$(CARGO) test --workspace --locked
+test: model postgres ## everything, set-up included
+	$(CARGO) $(TEST) --workspace --locked
 
-bench: ## figures: a table, and JSON lines in bench/out/
+bench: model ## figures: a table, and JSON lines in bench/out/
 	$(CARGO) run --release --locked -p gristmill-bench --
+
+model: ## fetches the embedding weights once, by name, with their hash pinned
+	scripts/fetch-model
+
+postgres: ## fetches PostgreSQL with pgvector for the tests, by name
+	scripts/fetch-postgres

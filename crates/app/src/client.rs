@@ -40,6 +40,9 @@ impl Client {
     }
 
     pub fn there(address: std::net::SocketAddr, token: String) -> anyhow::Result<Self> {
+        // The client insists on one even though it speaks plain HTTP to this machine; one
+        // installed before, by whoever embeds over HTTPS, does as well.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder()
             // The holder is on this machine: a proxy would not know it.
             .no_proxy()

@@ -22,6 +22,9 @@ use config::{Config, Loaded};
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let verbose = cli.globals.verbose > 0;
+    if !verbose {
+        std::panic::set_hook(Box::new(apologise));
+    }
     match run(cli) {
         Ok(code) => code,
         Err(error) => {
@@ -29,6 +32,14 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// A panic is our bug. Its place is enough to report it by; `-v` shows the rest.
+fn apologise(panic: &std::panic::PanicHookInfo<'_>) {
+    let place = panic.location().map(ToString::to_string);
+    let place = place.unwrap_or_else(|| "an unknown place".to_owned());
+    eprintln!("error: gristmill made a mistake at {place}");
+    eprintln!("hint: this is a bug; run the command again with -v to see more, and report it");
 }
 
 /// What needs no configuration is answered at once; the rest runs on a runtime.
