@@ -441,3 +441,69 @@ pub fn floats(bytes: &[u8]) -> Option<Vec<f32>> {
     let values = four.iter().map(|b| f32::from_le_bytes(*b)).collect();
     rest.is_empty().then_some(values)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn record_bytes_do_not_move_and_other_versions_are_refused() {
+        let version = VersionRecord {
+            number: Some(7),
+            state: State::Sealed,
+            chunks: 3,
+            words: 258,
+        };
+        let bytes = version.write();
+        assert_eq!(
+            bytes,
+            [1, 7, 0, 0, 0, 1, 3, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0]
+        );
+        assert_eq!(VersionRecord::read(&bytes).unwrap(), version);
+        let newer = [&[2], &bytes[1..]].concat();
+        assert!(matches!(
+            VersionRecord::read(&newer),
+            Err(Error::Corrupt { .. })
+        ));
+        assert!(VersionRecord::read(&bytes[..9]).is_err());
+    }
+
+    #[test]
+    fn records_give_back_what_was_written() {
+        let space = SpaceRecord {
+            forgotten: false,
+            dimensions: 384,
+            next_id: 9,
+            next_posting: 2,
+            text_flush: 11,
+            languages: vec!["de".to_owned(), "en".to_owned()],
+        };
+        assert_eq!(SpaceRecord::read(&space.write()).unwrap(), space);
+        let unit = UnitRecord {
+            fence: 5,
+            first_id: 3,
+            chunks: 2,
+            words: 40,
+            model: ModelName::new("local", "m"),
+        };
+        assert_eq!(UnitRecord::read(&unit.write()).unwrap(), unit);
+        let redo = Redo {
+            removed: vec![key::read_space(&[1; 48]).unwrap()],
+            changed: vec![Changed {
+                space: key::read_space(&[2; 48]).unwrap(),
+                since: 4,
+                version: VersionId::from_uuid(Uuid::nil()),
+                unit: Some(UnitName::new("u").unwrap()),
+            }],
+        };
+        assert_eq!(Redo::read(&redo.write()).unwrap(), redo);
+        let place = ChunkId {
+            version: VersionId::from_uuid(Uuid::nil()),
+            unit: UnitName::new("u").unwrap(),
+            ordinal: 4,
+        };
+        let vector = VectorRecord::read(&VectorRecord::write(6, &place, &[0.5, -1.0])).unwrap();
+        assert_eq!(vector.place, place);
+        assert_eq!((vector.number, vector.vector), (6, vec![0.5, -1.0]));
+    }
+}
