@@ -91,12 +91,11 @@ impl Desk {
         if let Some(ready) = self.ready.pop_front() {
             return Some(ready);
         }
-        let may_leave = |lane: &&mut Lane| lane.may_leave && !lane.batcher.is_empty();
         let oldest = self
             .lanes
             .iter_mut()
             .map(|(key, lane)| (key.clone(), lane))
-            .filter(|(_, lane)| may_leave(&lane))
+            .filter(|(_, lane)| lane.may_leave && !lane.batcher.is_empty())
             .min_by_key(|(_, lane)| lane.batcher.deadline());
         oldest.and_then(|(key, lane)| Some((key, lane.close(Reason::EndOfDocument)?)))
     }

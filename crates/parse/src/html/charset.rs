@@ -50,5 +50,5 @@ fn label(after: &str) -> Option<&'static Encoding> {
     let value = after.trim_start().strip_prefix('=')?;
     let value = value.trim_start().trim_start_matches(['"', '\'']);
     let end = value.find(|c: char| !(c.is_ascii_alphanumeric() || "-_:.".contains(c)));
-    Encoding::for_label(value[..end.unwrap_or(value.len())].as_bytes())
+    Encoding::for_label(&value.as_bytes()[..end.unwrap_or(value.len())])
 }
