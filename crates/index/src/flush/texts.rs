@@ -22,14 +22,15 @@ pub type Tokens = Vec<Vec<String>>;
 #[derive(Default)]
 pub struct TextWork {
     pub redo: Redo,
-    docs: BTreeMap<Space, Vec<Doc>>,
+    /// Shared with the commit, and still here should it have to be repeated.
+    docs: BTreeMap<Space, Arc<Vec<Doc>>>,
     /// Spaces an attempt has completed, should another be needed.
     done: HashMap<Space, Searcher>,
 }
 
 impl TextWork {
     pub fn docs(&mut self, space: &Space) -> &mut Vec<Doc> {
-        self.docs.entry(*space).or_default()
+        Arc::make_mut(self.docs.entry(*space).or_default())
     }
 
     /// The spaces whose text changes.
@@ -65,7 +66,7 @@ impl TextWork {
         let mine = self.redo.changed.iter().filter(|one| one.space == space);
         let gone: Vec<_> = mine.map(|one| (one.version, one.unit.clone())).collect();
         let docs = self.docs.get(&space).cloned().unwrap_or_default();
-        blocking(move || book.commit(flush, &gone, docs)).await
+        blocking(move || book.commit(flush, &gone, &docs)).await
     }
 }
 

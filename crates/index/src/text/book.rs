@@ -104,7 +104,7 @@ impl Book {
         &self,
         flush: u64,
         gone: &[(VersionId, Option<UnitName>)],
-        docs: Vec<Doc>,
+        docs: &[Doc],
     ) -> Result<Searcher, Error> {
         self.with_writer(|writer| {
             for (version, unit) in gone {
@@ -130,7 +130,7 @@ impl Book {
     }
 
     /// Adds chunks without committing.
-    pub fn add(&self, docs: Vec<Doc>) -> Result<(), Error> {
+    pub fn add(&self, docs: &[Doc]) -> Result<(), Error> {
         self.with_writer(|writer| {
             for doc in docs {
                 writer.add_document(document(doc)).doing("add")?;
@@ -181,13 +181,13 @@ fn term(version: VersionId, unit: Option<&UnitName>) -> Term {
     }
 }
 
-fn document(doc: Doc) -> TantivyDocument {
+fn document(doc: &Doc) -> TantivyDocument {
     let mut document = TantivyDocument::new();
     document.add_u64(FIELDS.id, doc.id.into());
     document.add_u64(FIELDS.number, doc.number.into());
     document.add_text(FIELDS.version, doc.version.to_string());
     document.add_text(FIELDS.unit, unit_term(doc.version, &doc.unit));
-    document.add_pre_tokenized_text(FIELDS.body, tokens(doc.words));
+    document.add_pre_tokenized_text(FIELDS.body, tokens(&doc.words));
     document
 }
 
@@ -195,14 +195,14 @@ fn unit_term(version: VersionId, unit: &UnitName) -> String {
     format!("{version}:{unit}")
 }
 
-fn tokens(words: Vec<String>) -> PreTokenizedString {
-    let token = |(position, text): (usize, String)| Token {
+fn tokens(words: &[String]) -> PreTokenizedString {
+    let token = |(position, text): (usize, &String)| Token {
         position,
-        text,
+        text: text.clone(),
         ..Token::default()
     };
     PreTokenizedString {
         text: String::new(),
-        tokens: words.into_iter().enumerate().map(token).collect(),
+        tokens: words.iter().enumerate().map(token).collect(),
     }
 }

@@ -43,13 +43,13 @@ pub async fn all(
         }
     }
     let last = Arc::clone(book);
-    blocking(move || last.commit(flush, &[], docs)).await?;
+    blocking(move || last.commit(flush, &[], &docs)).await?;
     Ok(())
 }
 
 async fn add(book: &Arc<Book>, docs: Vec<Doc>) -> Result<(), Error> {
     let book = Arc::clone(book);
-    blocking(move || book.add(docs)).await
+    blocking(move || book.add(&docs)).await
 }
 
 /// Only what changed: each unit or version is taken out and put in as SlateDB has it.
@@ -75,7 +75,7 @@ pub async fn changed(
     docs.sort_by_key(|doc: &Doc| doc.id);
     docs.dedup_by_key(|doc| doc.id);
     let book = Arc::clone(book);
-    blocking(move || book.commit(flush, &gone, docs)).await?;
+    blocking(move || book.commit(flush, &gone, &docs)).await?;
     Ok(())
 }
 
