@@ -9,11 +9,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::gateway::Gateway;
+use crate::problem::Problem;
 
 pub fn routes() -> OpenApiRouter<Gateway> {
     OpenApiRouter::new()
         .routes(routes!(livez))
         .routes(routes!(readyz))
+        .routes(routes!(metrics))
         .routes(routes!(version))
 }
 
@@ -46,6 +48,29 @@ async fn readyz(State(gateway): State<Gateway>) -> (StatusCode, Json<Ready>) {
         StatusCode::SERVICE_UNAVAILABLE
     };
     (status, Json(Ready { ready, missing }))
+}
+
+/// Figures for Prometheus, over all tenants.
+#[utoipa::path(get, path = "/metrics", tag = "operations", security(()),
+    responses((status = 200, body = String, content_type = "text/plain")))]
+async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
+    let now = gateway.now();
+    let queue = gateway.catalog().queue_depth(now).await?;
+    let age = queue
+        .oldest_due
+        .map_or(0, |due| (now - due).num_seconds().max(0));
+    let up = (now - gateway.started()).num_seconds();
+    Ok(format!(
+        "# TYPE gristmill_queue_depth gauge\n\
+         gristmill_queue_depth{{state=\"ready\"}} {}\n\
+         gristmill_queue_depth{{state=\"leased\"}} {}\n\
+         gristmill_queue_depth{{state=\"waiting\"}} {}\n\
+         # TYPE gristmill_queue_oldest_step_age_seconds gauge\n\
+         gristmill_queue_oldest_step_age_seconds {age}\n\
+         # TYPE gristmill_uptime_seconds gauge\n\
+         gristmill_uptime_seconds {up}\n",
+        queue.ready, queue.leased, queue.waiting,
+    ))
 }
 
 #[derive(Debug, Serialize, ToSchema)]

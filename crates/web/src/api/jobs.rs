@@ -140,6 +140,23 @@ pub struct FolderBody {
     pub remove_missing: bool,
 }
 
+impl TryFrom<FolderBody> for FolderSource {
+    type Error = Problem;
+
+    /// Where the server happens to have been started must not matter: paths are absolute.
+    fn try_from(body: FolderBody) -> Result<Self, Problem> {
+        let absolute = body.roots.iter().all(|root| root.is_absolute());
+        if body.roots.is_empty() || !absolute {
+            return Err(Problem::invalid("roots are absolute paths, at least one"));
+        }
+        Ok(Self {
+            roots: body.roots,
+            metadata: body.metadata,
+            remove_missing: body.remove_missing,
+        })
+    }
+}
+
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct JobQuery {
@@ -180,16 +197,8 @@ async fn create(
     Sent(sent): Sent<CreateJob>,
 ) -> Result<(StatusCode, Json<JobView>), Problem> {
     gateway.check_disk()?;
-    let relative = |root: &&PathBuf| !root.is_absolute();
-    if sent.folder.roots.is_empty() || sent.folder.roots.iter().find(relative).is_some() {
-        return Err(Problem::invalid("roots are absolute paths, at least one"));
-    }
     let kb = gateway.kb(who.tenant, &sent.kb).await?;
-    let config = FolderSource {
-        roots: sent.folder.roots,
-        metadata: sent.folder.metadata,
-        remove_missing: sent.folder.remove_missing,
-    };
+    let config = FolderSource::try_from(sent.folder)?;
     let job = NewJob {
         kb: kb.id,
         source: None,

@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod api_keys;
+pub mod dead_letters;
 pub mod documents;
 pub mod ingest;
 pub mod inspect;
@@ -9,6 +10,7 @@ pub mod jobs;
 pub mod kbs;
 pub mod runs;
 pub mod search;
+pub mod sources;
 pub mod status;
 pub mod users;
 pub mod versions;
@@ -28,6 +30,8 @@ pub fn routes() -> OpenApiRouter<Gateway> {
         .merge(versions::routes())
         .merge(runs::routes())
         .merge(jobs::routes())
+        .merge(sources::routes())
+        .merge(dead_letters::routes())
         .merge(search::routes())
         .merge(status::routes())
 }

@@ -7,6 +7,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::IntoResponse;
 use catalog::{ActivationCause, ActivationRow, LedgerEntry, Removal, Version, VersionState};
 use chrono::{DateTime, Utc};
+use index::{Flush, Space};
 use model::{ContentHash, DocumentId, Gap, UserId, VersionId, Warning};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -14,6 +15,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use super::inspect::ChunkView;
 use crate::auth::{Manage, May, Read};
 use crate::extract::{Named, Sent};
 use crate::gateway::Gateway;
@@ -28,6 +30,7 @@ pub fn routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(deactivate))
         .routes(routes!(show))
         .routes(routes!(text))
+        .routes(routes!(chunks))
         .routes(routes!(page))
 }
 
@@ -248,6 +251,34 @@ async fn text(
 ) -> Result<String, Problem> {
     let version = VersionId::from_uuid(version);
     Ok(gateway.engine().text(who.tenant, version).await?)
+}
+
+/// The chunks of the version, in reading order.
+#[utoipa::path(get, path = "/v1/versions/{version}/chunks", tag = "documents",
+    params(("version" = Uuid, Path)), responses((status = 200, body = Rows<ChunkView>)))]
+async fn chunks(
+    State(gateway): State<Gateway>,
+    who: May<Read>,
+    Named(version): Named<Uuid>,
+) -> Result<Json<Rows<ChunkView>>, Problem> {
+    let version = VersionId::from_uuid(version);
+    let version = gateway.catalog().version(who.tenant, version).await?;
+    let space = Space {
+        tenant: version.tenant,
+        kb: version.kb,
+        generation: version.generation.id,
+    };
+    let needed = Flush(version.needs_flush.unwrap_or(0));
+    let snapshot = gateway.engine().parts().index.snapshot(needed).await;
+    let snapshot = snapshot.map_err(engine::Error::from)?;
+    let stored = snapshot.chunks_of(space, version.id).await;
+    let stored = stored.map_err(engine::Error::from)?.into_iter();
+    Ok(Json(Rows {
+        items: stored
+            .map(|s| ChunkView::new(&s.id.unit, s.chunk))
+            .collect(),
+        next: None,
+    }))
 }
 
 /// A page as an image, counted from 1.
