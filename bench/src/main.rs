@@ -6,6 +6,7 @@
 
 mod catalog;
 mod coordinator;
+mod embed;
 mod index;
 mod report;
 mod series;
@@ -20,6 +21,8 @@ type Topic = (&'static str, fn(&mut Report) -> anyhow::Result<()>);
 const TOPICS: &[Topic] = &[
     ("catalog", catalog::run),
     ("coordinator", coordinator::run),
+    ("embed", embed::run),
+    ("embed-ir", embed::search),
     ("index", index::run),
     ("series", series::run),
     ("thread", thread::run),

@@ -7,45 +7,43 @@
 use rten_gemm::{BiasVector, GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix};
 use rten_simd::{SimdOp, SimdUnaryOp};
 use rten_tensor::NdTensorView;
-use rten_vecmath::{ApproxGelu, Gelu, Softmax};
+use rten_vecmath::{ApproxGelu, Gelu, Normalize, NormalizeOptions, Softmax, Sum, SumSquareSub};
 
-use super::folder::{Activation, Folder};
+use super::folder::Activation;
 use super::pooling::Pooling;
-use super::weights::Weights;
-use crate::Error;
 
 pub struct Bert {
-    width: usize,
-    heads: usize,
-    words: Vec<f32>,
+    pub(super) width: usize,
+    pub(super) heads: usize,
+    pub(super) words: Vec<f32>,
     /// Position and token type together, one row per position.
-    positions: Vec<f32>,
-    norm: Norm,
-    layers: Vec<Layer>,
-    activation: Activation,
-    pooling: Pooling,
+    pub(super) positions: Vec<f32>,
+    pub(super) norm: Norm,
+    pub(super) layers: Vec<Layer>,
+    pub(super) activation: Activation,
+    pub(super) pooling: Pooling,
 }
 
-struct Layer {
+pub(super) struct Layer {
     /// Query, key and value side by side; queries already scaled.
-    qkv: Linear,
-    output: Linear,
-    attention_norm: Norm,
-    up: Linear,
-    down: Linear,
-    norm: Norm,
+    pub(super) qkv: Linear,
+    pub(super) output: Linear,
+    pub(super) attention_norm: Norm,
+    pub(super) up: Linear,
+    pub(super) down: Linear,
+    pub(super) norm: Norm,
 }
 
-struct Linear {
-    weight: PackedBMatrix<f32>,
-    bias: Vec<f32>,
-    inputs: usize,
+pub(super) struct Linear {
+    pub(super) weight: PackedBMatrix<f32>,
+    pub(super) bias: Vec<f32>,
+    pub(super) inputs: usize,
 }
 
-struct Norm {
-    scale: Vec<f32>,
-    shift: Vec<f32>,
-    epsilon: f32,
+pub(super) struct Norm {
+    pub(super) scale: Vec<f32>,
+    pub(super) shift: Vec<f32>,
+    pub(super) epsilon: f32,
 }
 
 /// Buffers kept from one group to the next.
@@ -61,30 +59,6 @@ pub struct Scratch {
 }
 
 impl Bert {
-    /// `vocabulary` is what the tokenizer needs; fewer rows than that cannot be served.
-    pub fn load(folder: &Folder, vocabulary: usize) -> Result<Self, Error> {
-        let path = folder.file("model.safetensors");
-        let bytes = std::fs::read(&path).map_err(|source| Error::Unreadable { path, source })?;
-        let weights = Weights::new(folder, &bytes)?;
-        let config = &folder.config;
-        let loading = Loading {
-            gemm: GemmExecutor::new(),
-            weights,
-            folder,
-        };
-        let layers = 0..config.num_hidden_layers;
-        Ok(Self {
-            width: config.hidden_size,
-            heads: config.num_attention_heads,
-            words: loading.words(vocabulary)?,
-            positions: loading.positions()?,
-            norm: loading.norm("embeddings.LayerNorm")?,
-            layers: layers.map(|n| loading.layer(n)).collect::<Result<_, _>>()?,
-            activation: config.hidden_act,
-            pooling: folder.pooling,
-        })
-    }
-
     /// A unit vector for each input; none of them is empty or beyond the model's length.
     pub fn embed(&self, inputs: &[Vec<u32>], scratch: &mut Scratch) -> Vec<Vec<f32>> {
         let mut x = std::mem::take(&mut scratch.x);
@@ -210,12 +184,16 @@ impl Norm {
     fn apply(&self, x: &mut [f32]) {
         let width = self.scale.len();
         for row in x.chunks_exact_mut(width) {
-            let mean = row.iter().sum::<f32>() / width as f32;
-            let variance = row.iter().map(|v| (v - mean) * (v - mean)).sum::<f32>() / width as f32;
-            let scale = 1.0 / (variance + self.epsilon).sqrt();
-            for ((v, s), b) in row.iter_mut().zip(&self.scale).zip(&self.shift) {
-                *v = (*v - mean) * scale * s + b;
-            }
+            let mean = Sum::new(row).dispatch() / width as f32;
+            let variance = SumSquareSub::new(row, mean).dispatch() / width as f32;
+            let options = NormalizeOptions {
+                pre_scale_bias: mean,
+                scale: 1.0 / (variance + self.epsilon).sqrt(),
+                element_scale: Some(&self.scale),
+                element_bias: Some(&self.shift),
+                ..NormalizeOptions::default()
+            };
+            Normalize::new_mut(row, options).dispatch();
         }
     }
 }
@@ -224,103 +202,4 @@ impl Norm {
 fn resized(buffer: &mut Vec<f32>, length: usize) -> &mut [f32] {
     buffer.resize(length, 0.0);
     &mut buffer[..]
-}
-
-struct Loading<'a> {
-    gemm: GemmExecutor,
-    weights: Weights<'a>,
-    folder: &'a Folder,
-}
-
-impl Loading<'_> {
-    fn words(&self, vocabulary: usize) -> Result<Vec<f32>, Error> {
-        const NAME: &str = "embeddings.word_embeddings.weight";
-        let rows = self.weights.rows(NAME)?;
-        if rows < vocabulary {
-            let what = format!("{rows} word vectors for {vocabulary} tokens");
-            return Err(self.folder.malformed("model.safetensors", what));
-        }
-        self.weights
-            .matrix(NAME, rows, self.folder.config.hidden_size)
-    }
-
-    /// Inputs are single texts, so every token is of the first type.
-    fn positions(&self) -> Result<Vec<f32>, Error> {
-        let config = &self.folder.config;
-        let (rows, width) = (config.max_position_embeddings, config.hidden_size);
-        let mut positions =
-            self.weights
-                .matrix("embeddings.position_embeddings.weight", rows, width)?;
-        const TYPES: &str = "embeddings.token_type_embeddings.weight";
-        let types = self
-            .weights
-            .matrix(TYPES, self.weights.rows(TYPES)?, width)?;
-        for row in positions.chunks_exact_mut(width) {
-            row.iter_mut().zip(&types).for_each(|(p, t)| *p += t);
-        }
-        Ok(positions)
-    }
-
-    fn layer(&self, n: usize) -> Result<Layer, Error> {
-        let config = &self.folder.config;
-        let (width, middle) = (config.hidden_size, config.intermediate_size);
-        let name = |part: &str| format!("encoder.layer.{n}.{part}");
-        Ok(Layer {
-            qkv: self.qkv(n)?,
-            output: self.linear(&name("attention.output.dense"), width, width)?,
-            attention_norm: self.norm(&name("attention.output.LayerNorm"))?,
-            up: self.linear(&name("intermediate.dense"), width, middle)?,
-            down: self.linear(&name("output.dense"), middle, width)?,
-            norm: self.norm(&name("output.LayerNorm"))?,
-        })
-    }
-
-    /// One product instead of three; the scale of attention goes into the queries.
-    fn qkv(&self, n: usize) -> Result<Linear, Error> {
-        let config = &self.folder.config;
-        let width = config.hidden_size;
-        let scale = 1.0 / ((width / config.num_attention_heads) as f32).sqrt();
-        let (mut weight, mut bias) = (Vec::new(), Vec::new());
-        for (part, scale) in [("query", scale), ("key", 1.0), ("value", 1.0)] {
-            let name = format!("encoder.layer.{n}.attention.self.{part}");
-            let w = self
-                .weights
-                .matrix(&format!("{name}.weight"), width, width)?;
-            let b = self.weights.vector(&format!("{name}.bias"), width)?;
-            weight.extend(w.iter().map(|v| v * scale));
-            bias.extend(b.iter().map(|v| v * scale));
-        }
-        Ok(self.pack(&weight, bias, width))
-    }
-
-    fn linear(&self, name: &str, inputs: usize, outputs: usize) -> Result<Linear, Error> {
-        let weight = self
-            .weights
-            .matrix(&format!("{name}.weight"), outputs, inputs)?;
-        let bias = self.weights.vector(&format!("{name}.bias"), outputs)?;
-        Ok(self.pack(&weight, bias, inputs))
-    }
-
-    /// Stored with one row per output, used with one column per output.
-    fn pack(&self, weight: &[f32], bias: Vec<f32>, inputs: usize) -> Linear {
-        let view = NdTensorView::from_data([bias.len(), inputs], weight);
-        Linear {
-            weight: self.gemm.prepack_b(view.transposed()),
-            bias,
-            inputs,
-        }
-    }
-
-    fn norm(&self, name: &str) -> Result<Norm, Error> {
-        let config = &self.folder.config;
-        Ok(Norm {
-            scale: self
-                .weights
-                .vector(&format!("{name}.weight"), config.hidden_size)?,
-            shift: self
-                .weights
-                .vector(&format!("{name}.bias"), config.hidden_size)?,
-            epsilon: config.layer_norm_eps,
-        })
-    }
 }

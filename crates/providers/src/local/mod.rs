@@ -8,6 +8,7 @@
 mod bert;
 mod folder;
 mod lanes;
+mod load;
 mod pooling;
 mod weights;
 
@@ -38,7 +39,7 @@ impl LocalEmbedder {
     pub fn open(settings: &LocalSettings) -> Result<Self, Error> {
         let folder = Folder::read(&settings.folder)?;
         let tokenizer = Tokenizer::open(&folder.file("tokenizer.json"))?;
-        let bert = bert::Bert::load(&folder, tokenizer.vocabulary())?;
+        let bert = load::load(&folder, tokenizer.vocabulary())?;
         let threads = settings.threads.unwrap_or_else(all_cores).max(1);
         Ok(Self {
             info: info(&folder, &tokenizer)?,
