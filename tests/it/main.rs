@@ -2,5 +2,6 @@
 
 mod direction;
 mod kill;
+mod meaning;
 mod mill;
 mod thread;

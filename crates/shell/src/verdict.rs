@@ -47,3 +47,42 @@ pub fn verdict(
         Disposition::Drop => Verdict::Forget,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(error: Error) -> Verdict {
+        verdict(Err(error), 1, &Policy::default(), 1.0)
+    }
+
+    #[test]
+    fn every_answer_has_its_acknowledgement() {
+        let why = "the job is paused";
+        let after_a_second = Duration::from_secs(1);
+        assert_eq!(
+            after(Error::Paused { why }),
+            Verdict::Wait {
+                why: why.to_owned(),
+                after: after_a_second
+            }
+        );
+        assert_eq!(
+            after(Error::CalledOff { why: "canceled" }),
+            Verdict::Stop("canceled")
+        );
+        assert!(matches!(
+            after(Error::StageStopped),
+            Verdict::Retry { after, .. } if after == after_a_second
+        ));
+        let fenced = catalog::Error::Fenced { work: 7 };
+        assert_eq!(after(fenced.into()), Verdict::Forget);
+        let other = Error::OtherModel {
+            serving: "a".to_owned(),
+            ours: "b".to_owned(),
+        };
+        assert!(matches!(after(other), Verdict::SetAside(_)));
+        let done = verdict(Ok(vec![]), 1, &Policy::default(), 1.0);
+        assert_eq!(done, Verdict::SendThenAck(vec![]));
+    }
+}

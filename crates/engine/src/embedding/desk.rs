@@ -180,3 +180,124 @@ impl Lane {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use model::{ChunkId, DocumentId, KbId, ModelName, TenantId, UnitName, VersionId};
+    use tokio::sync::oneshot::Receiver;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn key() -> BatchKey {
+        BatchKey {
+            tenant: TenantId::from_uuid(Uuid::nil()),
+            kb: KbId::from_uuid(Uuid::nil()),
+            model: ModelName::new("test", "model"),
+        }
+    }
+
+    fn desk() -> Desk {
+        let info = ModelInfo {
+            name: ModelName::new("test", "model"),
+            dimension: 1,
+            max_tokens: 100,
+            max_batch_items: 4,
+            max_batch_tokens: 1000,
+            language_note: "",
+        };
+        Desk::new(Settings::default(), &info)
+    }
+
+    fn ask(desk: &mut Desk, document: u128, ordinal: u32, last: bool) -> Receiver<Answer> {
+        let chunk = ChunkId {
+            version: VersionId::from_uuid(Uuid::from_u128(document)),
+            unit: UnitName::new("start").unwrap(),
+            ordinal,
+        };
+        let document = DocumentId::from_uuid(Uuid::from_u128(document));
+        let (reply, answer) = oneshot::channel();
+        let request = Request {
+            key: key(),
+            passage: Passage::new(document, chunk, format!("text {ordinal}"), 5),
+            last,
+            reply,
+        };
+        desk.take_in(request, Duration::ZERO);
+        answer
+    }
+
+    fn done(batch: Batch<Passage>) -> Done {
+        let result = Ok(vec![vec![1.0]; batch.items.len()]);
+        Done {
+            key: key(),
+            batch,
+            result,
+        }
+    }
+
+    #[test]
+    fn documents_that_end_while_the_model_is_busy_share_the_next_batch() {
+        let mut desk = desk();
+        let _first = ask(&mut desk, 1, 0, true);
+        let (_, alone) = desk.next_batch().expect("the model is free");
+        assert_eq!(alone.items.len(), 1);
+        // The model is busy with it: nobody asks for a batch meanwhile.
+        let _others: Vec<_> = (2..5)
+            .map(|document| ask(&mut desk, document, 0, true))
+            .collect();
+        let (_, shared) = desk.next_batch().expect("the model is free again");
+        assert_eq!(
+            (shared.items.len(), shared.reason),
+            (3, Reason::EndOfDocument)
+        );
+    }
+
+    #[test]
+    fn a_document_that_has_not_ended_waits_for_the_rest_or_for_quiet() {
+        let mut desk = desk();
+        let _begun = ask(&mut desk, 1, 0, false);
+        assert!(desk.next_batch().is_none());
+        desk.close_quiet(Settings::default().quiet);
+        let (_, batch) = desk.next_batch().expect("it was quiet for long enough");
+        assert_eq!(batch.reason, Reason::Time);
+    }
+
+    #[test]
+    fn a_full_batch_leaves_whoever_else_is_coming() {
+        let mut desk = desk();
+        let _asked: Vec<_> = (0..5)
+            .map(|ordinal| ask(&mut desk, 1, ordinal, false))
+            .collect();
+        let (_, batch) = desk.next_batch().expect("four are a batch");
+        assert_eq!((batch.items.len(), batch.reason), (4, Reason::Items));
+        assert!(desk.next_batch().is_none(), "the fifth waits");
+    }
+
+    #[test]
+    fn the_same_passage_is_embedded_once_and_answered_twice() {
+        let mut desk = desk();
+        let mut first = ask(&mut desk, 1, 0, true);
+        let mut second = ask(&mut desk, 1, 0, true);
+        let (_, batch) = desk.next_batch().expect("one batch");
+        assert_eq!(batch.items.len(), 1);
+        desk.settle(done(batch));
+        let mut late = ask(&mut desk, 1, 0, true);
+        assert!(desk.next_batch().is_none(), "nothing is left to embed");
+        for answer in [&mut first, &mut second, &mut late] {
+            assert_eq!(&*answer.try_recv().unwrap().unwrap(), &[1.0]);
+        }
+    }
+
+    #[test]
+    fn a_failed_batch_tells_everyone_and_may_be_asked_again() {
+        let mut desk = desk();
+        let mut asked = ask(&mut desk, 1, 0, true);
+        let (key, batch) = desk.next_batch().expect("one batch");
+        let result = Err(providers::Error::Stopped);
+        desk.settle(Done { key, batch, result });
+        assert!(asked.try_recv().unwrap().is_err());
+        let _again = ask(&mut desk, 1, 0, true);
+        assert!(desk.next_batch().is_some());
+    }
+}
