@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use providers::{Embedder, HashSettings, LocalSettings, Settings};
+use providers::{Embedder, HashSettings, LocalSettings, OpenAiSettings, Secret, Settings};
 
 use crate::config::Config;
 use crate::explain::hinted;
@@ -33,11 +33,28 @@ fn settings(config: &Config) -> anyhow::Result<Settings> {
             }
             Ok(Settings::Hash(hash))
         }
+        "openai" => Ok(Settings::OpenAi(remote(config)?)),
         other => Err(hinted(
             format!("`{other}` is not an embedding provider"),
-            "set embedding.provider to local or hash",
+            "set embedding.provider to local, openai or hash",
         )),
     }
+}
+
+fn remote(config: &Config) -> anyhow::Result<OpenAiSettings> {
+    let embedding = &config.embedding;
+    if embedding.url.is_empty() || embedding.model.is_empty() {
+        return Err(hinted(
+            "the openai provider needs to know where and what",
+            "set embedding.url (such as http://localhost:11434/v1) and embedding.model",
+        ));
+    }
+    let said = |value: u32| (value > 0).then_some(value);
+    let mut remote = OpenAiSettings::of(&embedding.url, &embedding.model);
+    remote.key = (!embedding.api_key.is_empty()).then(|| Secret::new(&embedding.api_key));
+    remote.dimension = said(embedding.dimension);
+    remote.max_tokens = said(embedding.max_tokens);
+    Ok(remote)
 }
 
 /// As configured; else beside the working folder, else beside the program.

@@ -57,6 +57,16 @@ pub struct JobCounters {
     pub chunks_error: u64,
 }
 
+/// How many of a job's documents have passed each stage; what was skipped has passed all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct JobProgress {
+    pub taken_in: u64,
+    pub parsed: u64,
+    pub embedded: u64,
+    /// Succeeded, failed or refused: nothing is left to do for them.
+    pub ended: u64,
+}
+
 /// A controllable ingestion of a whole source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {

@@ -10,8 +10,8 @@ use super::cells::micros;
 use super::dialect::Dialect;
 use super::{Sql, cancel, jobs, listing, outcomes, removal, sources};
 use crate::{
-    Admitted, Batch, Error, Job, JobClaim, JobDocument, JobFilter, Jobs, Listed, NewJob, NewSource,
-    Page, Problem, Removing, Source, SourceChange, Unseen,
+    Admitted, Batch, Error, Job, JobClaim, JobDocument, JobFilter, JobProgress, Jobs, Listed,
+    NewJob, NewSource, Page, Problem, Removing, Source, SourceChange, Unseen,
 };
 
 #[async_trait]
@@ -96,6 +96,13 @@ impl<DB: Dialect> Jobs for Sql<DB> {
     ) -> Result<Listed<JobDocument>, Error> {
         self.read("catalog.job_documents", move |c| {
             Box::pin(async move { outcomes::documents::<DB>(c, tenant, job, &page).await })
+        })
+        .await
+    }
+
+    async fn job_progress(&self, tenant: TenantId, job: JobId) -> Result<JobProgress, Error> {
+        self.read("catalog.job_progress", move |c| {
+            Box::pin(async move { outcomes::progress::<DB>(c, tenant, job).await })
         })
         .await
     }

@@ -1,6 +1,6 @@
 //! What became of everything a job met.
 
-use model::{DocumentId, JobId, RunId, TenantId, VersionId};
+use model::{DocumentId, JobId, RunId, StepKind, TenantId, VersionId};
 use sqlx::{QueryBuilder, query};
 
 use super::Tx;
@@ -8,7 +8,7 @@ use super::cells::{Cells, text};
 use super::dialect::Dialect;
 use super::documents::cut;
 use super::jobs;
-use crate::{Error, JobDocument, Listed, Page, Problem};
+use crate::{Error, JobDocument, JobProgress, Listed, Page, Problem};
 
 /// Writes down what a batch could not take in.
 pub async fn note<DB: Dialect>(
@@ -36,6 +36,40 @@ pub async fn note<DB: Dialect>(
         .await?;
     }
     Ok(())
+}
+
+/// Counted by the stage each run of the job is in.
+pub async fn progress<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    job: JobId,
+) -> Result<JobProgress, Error> {
+    let known = jobs::one::<DB>(c, tenant, job).await?.counters;
+    let rows = query(
+        "SELECT coalesce(stage, '') AS stage, count(*) AS runs FROM ingestion_runs
+         WHERE job_id = $1 AND status IN ('queued', 'running') GROUP BY 1",
+    )
+    .bind(job.as_uuid())
+    .fetch_all(c)
+    .await?;
+    let mut progress = JobProgress {
+        taken_in: known.docs_seen,
+        parsed: known.docs_seen,
+        embedded: known.docs_seen,
+        ended: known.docs_seen,
+    };
+    for row in &rows {
+        let row = Cells::<DB>(row);
+        let (stage, runs) = (row.text("stage")?, row.count("runs")?);
+        progress.ended -= runs.min(progress.ended);
+        if stage != StepKind::Finalize.as_str() {
+            progress.embedded -= runs.min(progress.embedded);
+            if stage != StepKind::Extract.as_str() {
+                progress.parsed -= runs.min(progress.parsed);
+            }
+        }
+    }
+    Ok(progress)
 }
 
 /// A job that begins anew has met nothing yet.

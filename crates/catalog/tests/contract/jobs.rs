@@ -200,6 +200,18 @@ pub async fn a_job_says_what_became_of_everything_it_met(world: &World) {
     assert_eq!(problems, [refused]);
     let counters = world.shown(&listing).await.counters;
     assert_eq!((counters.docs_seen, counters.docs_refused), (3, 1));
+    let progress = world
+        .catalog
+        .job_progress(tenant, listing.job)
+        .await
+        .unwrap();
+    let all = (
+        progress.taken_in,
+        progress.parsed,
+        progress.embedded,
+        progress.ended,
+    );
+    assert_eq!(all, (3, 1, 1, 1), "the refused one has nothing left to do");
 }
 
 pub async fn a_listing_that_was_taken_over_cannot_move_the_cursor(world: &World) {

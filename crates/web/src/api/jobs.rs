@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use catalog::{Job, JobCounters, JobDocument, JobFilter, JobOutcome, NewJob};
+use catalog::{Job, JobCounters, JobDocument, JobFilter, JobOutcome, JobProgress, NewJob};
 use chrono::{DateTime, Utc};
 use engine::jobs::FolderSource;
 use model::{JobId, JobStatus, RunStatus, SourceId, TenantId, UserId};
@@ -48,6 +48,10 @@ pub struct JobView {
     pub exhausted: bool,
     #[schema(value_type = Object)]
     pub counters: JobCounters,
+    /// How many documents have passed each stage; told of one job, not in lists.
+    #[schema(value_type = Option<Object>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress: Option<JobProgress>,
     pub config: serde_json::Value,
     pub initiated_by: Option<Uuid>,
     pub error: Option<String>,
@@ -67,6 +71,7 @@ impl From<Job> for JobView {
             status: job.status,
             exhausted: job.exhausted,
             counters: job.counters,
+            progress: None,
             config: job.config,
             initiated_by: job.initiated_by.map(UserId::as_uuid),
             error: job.error,
@@ -216,8 +221,13 @@ async fn show(
     who: May<Read>,
     Named(job): Named<Uuid>,
 ) -> Result<Json<JobView>, Problem> {
-    let job = gateway.catalog().job(who.tenant, JobId::from_uuid(job));
-    Ok(Json(job.await?.into()))
+    let job = JobId::from_uuid(job);
+    let progress = gateway.catalog().job_progress(who.tenant, job).await?;
+    let job = gateway.catalog().job(who.tenant, job).await?;
+    Ok(Json(JobView {
+        progress: Some(progress),
+        ..job.into()
+    }))
 }
 
 /// What the job brought or found, in the order it met them.

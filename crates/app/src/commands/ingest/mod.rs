@@ -23,7 +23,7 @@ use crate::config::Config;
 use crate::explain::hinted;
 use crate::session::{Needs, Session};
 
-use progress::Progress;
+use progress::{Passed, Progress};
 use report::{Line, Outcome, Report};
 
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -35,13 +35,7 @@ struct Job {
     job_id: Uuid,
     status: String,
     error: Option<String>,
-    counters: Counters,
-}
-
-#[derive(Debug, Deserialize)]
-struct Counters {
-    docs_seen: u64,
-    runs_open: u64,
+    progress: Option<Passed>,
 }
 
 /// What the job brought or found.
@@ -133,11 +127,9 @@ async fn count(folder: Folder) -> anyhow::Result<u64> {
 async fn follow(client: &Client, job: Uuid, progress: &Progress) -> anyhow::Result<()> {
     loop {
         let job: Job = client.get(&format!("/v1/jobs/{job}")).await?;
-        let Counters {
-            docs_seen,
-            runs_open,
-        } = job.counters;
-        progress.at(docs_seen, docs_seen.saturating_sub(runs_open));
+        if let Some(passed) = &job.progress {
+            progress.at(passed);
+        }
         match job.status.as_str() {
             "completed" => return Ok(()),
             "failed" => {

@@ -1,22 +1,37 @@
-//! How far an ingest is: bars on a terminal, a line now and then elsewhere.
+//! How far an ingest is: a bar per stage on a terminal, a line now and then elsewhere.
 
 use std::io::IsTerminal as _;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use serde::Deserialize;
+
+/// How many documents have passed each stage.
+#[derive(Debug, Default, Deserialize)]
+pub struct Passed {
+    taken_in: u64,
+    parsed: u64,
+    embedded: u64,
+    ended: u64,
+}
 
 pub struct Progress {
-    taken: ProgressBar,
+    taken_in: ProgressBar,
+    parsed: ProgressBar,
+    embedded: ProgressBar,
+    /// The total: only this one has a time left, because only it ends the waiting.
     ready: ProgressBar,
     /// Where there is no terminal: when the last line was written.
     lines: Option<Mutex<Instant>>,
 }
 
 const EVERY: Duration = Duration::from_secs(5);
+const STAGE: &str = "{prefix:>9} {bar:32} {pos}/{len}";
+const TOTAL: &str = "{prefix:>9} {bar:32} {pos}/{len}  {per_sec}, {eta} left";
 
 impl Progress {
-    /// The total is known, so a time left can be told.
+    /// The number of files is known, so a time left can be told.
     pub fn start(files: u64) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let bars = MultiProgress::new();
@@ -32,30 +47,40 @@ impl Progress {
             bar
         };
         Self {
-            taken: bar("taken in", "{prefix:>9} {bar:32} {pos}/{len}"),
-            ready: bar(
-                "ready",
-                "{prefix:>9} {bar:32} {pos}/{len}  {per_sec}, {eta} left",
-            ),
+            taken_in: bar("taken in", STAGE),
+            parsed: bar("parsed", STAGE),
+            embedded: bar("embedded", STAGE),
+            ready: bar("ready", TOTAL),
             lines: (!terminal).then(|| Mutex::new(Instant::now())),
         }
     }
 
-    pub fn at(&self, taken: u64, ready: u64) {
-        self.taken.set_position(taken);
-        self.ready.set_position(ready);
+    pub fn at(&self, passed: &Passed) {
+        self.taken_in.set_position(passed.taken_in);
+        self.parsed.set_position(passed.parsed);
+        self.embedded.set_position(passed.embedded);
+        self.ready.set_position(passed.ended);
         let Some(last) = &self.lines else { return };
         let mut last = last.lock().expect("nothing panics while it holds the time");
         if last.elapsed() >= EVERY {
             *last = Instant::now();
-            let total = self.taken.length().unwrap_or(0);
-            eprintln!("{taken} of {total} taken in, {ready} ready");
+            let total = self.ready.length().unwrap_or(0);
+            let Passed {
+                taken_in,
+                parsed,
+                embedded,
+                ended,
+            } = passed;
+            eprintln!(
+                "of {total}: {taken_in} taken in, {parsed} parsed, {embedded} embedded, {ended} ready"
+            );
         }
     }
 
     pub fn finish(&self) {
-        self.taken.finish_and_clear();
-        self.ready.finish_and_clear();
+        for bar in [&self.taken_in, &self.parsed, &self.embedded, &self.ready] {
+            bar.finish_and_clear();
+        }
     }
 }
 
