@@ -8,6 +8,7 @@ mod catalog;
 mod coordinator;
 mod embed;
 mod index;
+mod parse;
 mod report;
 mod series;
 mod thread;
@@ -24,6 +25,7 @@ const TOPICS: &[Topic] = &[
     ("embed", embed::run),
     ("embed-ir", embed::search),
     ("index", index::run),
+    ("parse", parse::run),
     ("series", series::run),
     ("thread", thread::run),
 ];

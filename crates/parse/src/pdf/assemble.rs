@@ -11,6 +11,7 @@ use super::marker;
 use super::outline::Entry;
 use super::page::PageText;
 use super::prose::{self, Vocabulary};
+use super::table::{self, Run};
 use super::{furniture, glyph::Rect};
 use crate::{Error, Piece, TextBuilder};
 
@@ -25,7 +26,16 @@ pub(super) fn assemble(
     let vocabulary = Vocabulary::of(text_lines(&pages));
     let mut all: Vec<Block> = Vec::new();
     for page in pages {
-        all.extend(blocks(page.number, page.lines, &body));
+        for run in table::find(page.lines, &page.rulings) {
+            match run {
+                Run::Lines(lines) => all.extend(blocks(page.number, lines, &body)),
+                Run::Table(table, lines) => all.push(Block {
+                    page: page.number,
+                    shape: Shape::Table(table),
+                    lines,
+                }),
+            }
+        }
     }
     let texts: Vec<String> = all
         .iter()
@@ -84,21 +94,26 @@ impl Writer<'_> {
         texts: Vec<String>,
         levels: &HashMap<usize, u8>,
     ) -> Result<(), Error> {
-        let mut furniture = Vec::new();
+        let mut aside = Vec::new();
         for (at, (block, text)) in blocks.into_iter().zip(texts).enumerate() {
             let boxes = vec![page_box(block.page, block.rect())];
             if block.shape == Shape::Furniture {
-                furniture.push(Piece::new(AtomKind::Furniture, text).with_boxes(boxes));
+                aside.push(Piece::new(AtomKind::Furniture, text).with_boxes(boxes));
                 continue;
             }
             let piece = self.piece(block, text, levels.get(&at).copied());
-            self.push(piece.with_boxes(boxes), &mut furniture)?;
+            let piece = piece.with_boxes(boxes);
+            match piece.kind {
+                AtomKind::Footnote { .. } => aside.push(piece),
+                _ => self.push(piece, &mut aside)?,
+            }
         }
-        self.flush(&mut furniture)
+        self.flush(&mut aside)
     }
 
     fn piece(&mut self, block: Block, text: String, level: Option<u8>) -> Piece {
         let first_left = block.first().left;
+        let note = block.first().note_mark().map(str::to_owned);
         match (block.shape, level) {
             (Shape::Table(table), _) => Piece::table(table),
             (Shape::Listing, _) => Piece::new(AtomKind::Code { language: None }, text),
@@ -106,6 +121,12 @@ impl Writer<'_> {
                 self.indents.clear();
                 Piece::new(AtomKind::Heading { level }, text)
             }
+            _ if note.is_some() => {
+                let marker = note.unwrap_or_default();
+                let words = text[marker.len()..].trim_start().to_owned();
+                Piece::new(AtomKind::Footnote { marker }, words)
+            }
+            _ if marker::begins_caption(&text) => Piece::new(AtomKind::Caption, text),
             _ => match marker::item_marker(&text) {
                 Some(found) => {
                     let kind = AtomKind::ListItem {
@@ -138,8 +159,8 @@ impl Writer<'_> {
         (self.indents.len() - 1).min(8) as u8
     }
 
-    /// Furniture waits until the text around it is whole.
-    fn push(&mut self, piece: Piece, furniture: &mut Vec<Piece>) -> Result<(), Error> {
+    /// Furniture and notes wait until the text around them is whole.
+    fn push(&mut self, piece: Piece, aside: &mut Vec<Piece>) -> Result<(), Error> {
         match &mut self.open {
             Some(open) if goes_on(open, &piece) => {
                 prose::append(&mut open.text, &piece.text, self.vocabulary);
@@ -147,18 +168,18 @@ impl Writer<'_> {
                 Ok(())
             }
             _ => {
-                self.flush(furniture)?;
+                self.flush(aside)?;
                 self.open = Some(piece);
                 Ok(())
             }
         }
     }
 
-    fn flush(&mut self, furniture: &mut Vec<Piece>) -> Result<(), Error> {
+    fn flush(&mut self, aside: &mut Vec<Piece>) -> Result<(), Error> {
         if let Some(open) = self.open.take() {
             self.builder.push(open)?;
         }
-        for piece in furniture.drain(..) {
+        for piece in aside.drain(..) {
             self.builder.push(piece)?;
         }
         Ok(())

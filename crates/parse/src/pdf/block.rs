@@ -22,7 +22,6 @@ pub(super) enum Shape {
     Prose,
     /// A typewriter face: line ends and indents mean something.
     Listing,
-    #[expect(dead_code, reason = "read by table recognition, which comes next")]
     Table(Table),
     Furniture,
 }
@@ -166,6 +165,9 @@ fn continues(block: &Block, line: &Line, body: &Body, margin: &RightMargin) -> b
         return false;
     }
     if marker::begins_item(&line.text()) && !is_centred_on(line, last) {
+        return false;
+    }
+    if line.note_mark().is_some() {
         return false;
     }
     let full = fills_its_line(last, line, margin);

@@ -106,7 +106,6 @@ impl Rect {
 
 /// A printed line, upright or level: the edge of a table cell, or a rule.
 #[derive(Debug, Clone, Copy)]
-#[expect(dead_code, reason = "read by table recognition, which comes next")]
 pub(super) struct Ruling {
     pub(super) level: bool,
     /// Its place across: `y` of a level one, `x` of an upright one.

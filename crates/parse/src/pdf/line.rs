@@ -112,6 +112,18 @@ impl Line {
         }))
     }
 
+    /// The raised mark a note begins with.
+    pub(super) fn note_mark(&self) -> Option<&str> {
+        let [mark, word, ..] = self.parts.as_slice() else {
+            return None;
+        };
+        let sign = |c: char| c.is_ascii_digit() || matches!(c, '*' | '∗' | '†' | '‡' | '§');
+        let raised = mark.baseline < word.baseline - word.size * 0.1;
+        let small = mark.size < word.size * 0.9;
+        (raised && small && mark.text.len() <= 6 && mark.text.chars().all(sign))
+            .then_some(mark.text.as_str())
+    }
+
     pub(super) fn overlaps_across(&self, other: &Self) -> bool {
         self.left < other.right && other.left < self.right
     }

@@ -54,6 +54,33 @@ fn is_label(word: &str) -> bool {
     (digits || letter || roman) && !initial
 }
 
+const CAPTIONS: &[&str] = &[
+    "figure",
+    "fig.",
+    "table",
+    "listing",
+    "example",
+    "abbildung",
+    "tabelle",
+    "tableau",
+    "figura",
+    "tabla",
+    "图",
+    "表",
+    "図",
+];
+
+/// `Figure 3. …`, `Table 2: …`
+pub(super) fn begins_caption(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let (Some(kind), Some(number)) = (words.next(), words.next()) else {
+        return false;
+    };
+    let numbered = number.starts_with(|c: char| c.is_ascii_digit());
+    let ends = number.ends_with(['.', ':']);
+    numbered && ends && CAPTIONS.contains(&kind.to_lowercase().as_str())
+}
+
 /// How deep a section number is: `3` is 1, `3.1.` is 2, `A.2` is 2. `None` without one.
 pub(super) fn section_depth(text: &str) -> Option<u8> {
     let (first, rest) = text.split_once(' ')?;

@@ -38,6 +38,8 @@ mod page;
 
 mod furniture;
 
+mod table;
+
 mod block;
 
 mod marker;

@@ -16,7 +16,6 @@ pub(super) struct PageText {
     pub(super) number: u32,
     pub(super) size: PageSize,
     pub(super) lines: Vec<Line>,
-    #[expect(dead_code, reason = "read by table recognition, which comes next")]
     pub(super) rulings: Vec<Ruling>,
     pub(super) images: Vec<Rect>,
     pub(super) glyphs: usize,
