@@ -1,5 +1,6 @@
 //! Scenarios through the public surfaces: the command line, the API, the manifests.
 
+mod crash;
 mod direction;
 mod kill;
 mod meaning;

@@ -58,6 +58,8 @@ impl House {
             clock: Arc::new(SystemClock),
         };
         let engine = Arc::new(Engine::new(engine_settings(config), parts));
+        // The lock is ours, so whoever held leases here is dead.
+        engine.take_over().await?;
         let (first, password) = first_start(&engine, config).await?;
         let stop = CancellationToken::new();
         let gateway = Gateway::new(
@@ -232,6 +234,8 @@ async fn first_start(
 fn engine_settings(config: &Config) -> engine::Settings {
     engine::Settings {
         file_limit: config.upload.max_mb << 20,
+        #[cfg(debug_assertions)]
+        marks_too_early: std::env::var("GRISTMILL_PLANT").is_ok_and(|bug| bug == "marks_too_early"),
         ..engine::Settings::default()
     }
 }

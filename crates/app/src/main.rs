@@ -72,7 +72,9 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             let runtime = tokio::runtime::Builder::new_multi_thread()
                 .enable_all()
                 .build()?;
-            runtime.block_on(perform(&loaded.config, command))
+            let code = runtime.block_on(perform(&loaded.config, command))?;
+            tell_points()?;
+            Ok(code)
         }
     }
 }
@@ -93,6 +95,7 @@ async fn perform(config: &Config, command: Command) -> anyhow::Result<ExitCode> 
         Command::Status(args) => commands::status::run(config, &args).await.map(|()| done),
         Command::Doctor(args) => commands::doctor::run(config, &args).await,
         Command::Verify(args) => commands::verify::run(config, &args).await,
+        Command::CrashTest(args) => commands::crash_test::run(config, &args).await,
         Command::ParseChild | Command::Completions { .. } | Command::Man | Command::Config(_) => {
             unreachable!("answered before the configuration is read")
         }
@@ -115,14 +118,37 @@ fn flags(command: &Command) -> Vec<(&'static str, String)> {
                 .into_iter()
                 .collect()
         }
+        Command::CrashTest(test) => {
+            let url = test.catalog_url.clone();
+            url.map(|url| ("catalog.url", url)).into_iter().collect()
+        }
         _ => Vec::new(),
     }
 }
 
-/// `GRISTMILL_CRASH_AT=point:before|after:hit` makes this process die there, for proofs.
+/// `GRISTMILL_CRASH_AT=point:before|after:hit` makes this process die there, and
+/// `GRISTMILL_COUNT_POINTS=FILE` has it count them, for proofs.
 fn watch_crash_points() -> anyhow::Result<()> {
     if let Ok(at) = std::env::var("GRISTMILL_CRASH_AT") {
-        durable::watch(Some(at.parse().map_err(anyhow::Error::msg)?));
+        let at = at.parse().map_err(anyhow::Error::msg)?;
+        // It is going to die as told; there is nothing to learn from its memory.
+        let none = rustix::process::Rlimit {
+            current: Some(0),
+            maximum: Some(0),
+        };
+        rustix::process::setrlimit(rustix::process::Resource::Core, none)?;
+        durable::watch(Some(at));
+    } else if std::env::var_os(COUNT_POINTS).is_some() {
+        durable::watch(None);
+    }
+    Ok(())
+}
+
+const COUNT_POINTS: &str = "GRISTMILL_COUNT_POINTS";
+
+fn tell_points() -> anyhow::Result<()> {
+    if let Some(file) = std::env::var_os(COUNT_POINTS) {
+        std::fs::write(file, serde_json::to_vec(&durable::passed())?)?;
     }
     Ok(())
 }

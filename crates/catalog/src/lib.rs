@@ -6,6 +6,7 @@
 //! an argument and is cut to microseconds, the finer of what both databases keep.
 
 mod error;
+mod scratch;
 
 pub mod records;
 
@@ -15,5 +16,6 @@ mod sql;
 
 pub use error::Error;
 pub use records::*;
+pub use scratch::Scratch;
 pub use seam::{Accounts, Catalog, Jobs, Library, Operations, Queue, Runs};
 pub use sql::{Settings, open};

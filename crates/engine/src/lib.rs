@@ -9,6 +9,7 @@ pub mod clock;
 mod digest;
 mod embedding;
 mod error;
+mod guard;
 pub mod intake;
 pub mod jobs;
 pub mod objects;
@@ -46,6 +47,10 @@ pub struct Settings {
     pub retry: retry::Policy,
     /// The largest file a folder source takes in.
     pub file_limit: u64,
+    /// A bug on purpose: units are marked done before their chunks are durable. For the
+    /// proof that `crash-test` would notice; no release has it.
+    #[cfg(debug_assertions)]
+    pub marks_too_early: bool,
 }
 
 impl Default for Settings {
@@ -54,6 +59,8 @@ impl Default for Settings {
             embedding: embedding::Settings::default(),
             retry: retry::Policy::default(),
             file_limit: 50 << 20,
+            #[cfg(debug_assertions)]
+            marks_too_early: false,
         }
     }
 }

@@ -57,6 +57,8 @@ pub enum Command {
     Doctor(Doctor),
     /// Computes the digest of the data folder and names every disagreement
     Verify(Verify),
+    /// Kills an ingest of these files at every durable effect and checks that nothing is lost
+    CrashTest(CrashTest),
     /// Shows the configuration
     Config(ConfigCommand),
     /// Prints a completion script for a shell
@@ -190,6 +192,22 @@ pub struct Doctor {
 #[derive(Debug, Args)]
 pub struct Verify {
     /// One line with the digest and counts
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CrashTest {
+    /// Files and folders to ingest, into scratch places that are gone afterwards
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Only at this durable effect; may be repeated
+    #[arg(long = "point", value_name = "NAME")]
+    pub points: Vec<String>,
+    /// Tries it on this PostgreSQL database, in schemas that are gone afterwards
+    #[arg(long, value_name = "URL")]
+    pub catalog_url: Option<String>,
+    /// One line of JSON per outcome
     #[arg(long)]
     pub json: bool,
 }

@@ -1,5 +1,6 @@
 //! One module per command. Each reads its arguments, calls the API, and prints.
 
+pub mod crash_test;
 pub mod doctor;
 pub mod documents;
 pub mod ingest;

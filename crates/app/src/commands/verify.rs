@@ -21,7 +21,7 @@ pub async fn run(config: &Config, args: &Verify) -> anyhow::Result<ExitCode> {
     if args.json {
         print_line(&json!({
             "digest": found["digest"], "documents": found["documents"], "chunks": found["chunks"],
-            "disagreements": disagreements,
+            "disagreements": disagreements, "work": found["work"],
         }))?;
     } else {
         print_text(&format!(

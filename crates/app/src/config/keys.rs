@@ -138,4 +138,21 @@ pub const KEYS: &[Key] = &[
 ];
 
 /// Variables with our prefix that are not settings.
-pub const OTHER_VARIABLES: &[&str] = &["GRISTMILL_CONFIG", "GRISTMILL_CRASH_AT"];
+pub const OTHER_VARIABLES: &[&str] = &[
+    "GRISTMILL_CONFIG",
+    "GRISTMILL_COUNT_POINTS",
+    "GRISTMILL_CRASH_AT",
+    "GRISTMILL_PLANT",
+];
+
+/// Every variable that is heeded, by all its names.
+pub fn variables() -> impl Iterator<Item = String> {
+    let names = KEYS
+        .iter()
+        .flat_map(|key| [Some(key.env()), key.alias.map(str::to_owned)]);
+    // A planted bug is meant for the children too.
+    let others = OTHER_VARIABLES
+        .iter()
+        .filter(|name| **name != "GRISTMILL_PLANT");
+    names.flatten().chain(others.map(|name| (*name).to_owned()))
+}

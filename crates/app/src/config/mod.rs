@@ -13,6 +13,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+pub use keys::variables;
 pub use layers::{Loaded, load};
 pub use show::show;
 

@@ -85,6 +85,10 @@ pub trait Queue {
     /// The run is canceled and has no work left.
     async fn stop_run(&self, claim: &Claim, why: &str, now: DateTime<Utc>) -> Result<(), Error>;
 
+    /// Every lease ends now, those on listings included; says how many did. For whoever
+    /// knows that nobody else is at work: a claim made before is fenced by the next one.
+    async fn expire_leases(&self, now: DateTime<Utc>) -> Result<u64, Error>;
+
     /// When the next step falls due, leases included; `None` when the queue is empty.
     async fn next_due(&self) -> Result<Option<DateTime<Utc>>, Error>;
 }

@@ -183,6 +183,17 @@ async fn prolong<DB: Dialect>(
     Ok(row.is_some())
 }
 
+pub async fn expire<DB: Dialect>(c: &mut Tx<DB>, now: DateTime<Utc>) -> Result<u64, Error> {
+    let mut ended = 0;
+    for sql in [
+        "UPDATE work SET lease_until = $1 WHERE lease_until > $1 RETURNING id",
+        "UPDATE jobs SET lease_until = $1 WHERE lease_until > $1 RETURNING id",
+    ] {
+        ended += query(sql).bind(now).fetch_all(&mut *c).await?.len() as u64;
+    }
+    Ok(ended)
+}
+
 /// Locks the claim's run and its work; whether the claim still holds it.
 pub async fn holds<DB: Dialect>(c: &mut Tx<DB>, claim: &Claim) -> Result<bool, Error> {
     let sql = format!(

@@ -144,6 +144,13 @@ impl<DB: Dialect> Queue for Sql<DB> {
         .await
     }
 
+    async fn expire_leases(&self, now: DateTime<Utc>) -> Result<u64, Error> {
+        self.write("catalog.expire_leases", move |c| {
+            Box::pin(claim::expire::<DB>(c, micros(now)))
+        })
+        .await
+    }
+
     async fn next_due(&self) -> Result<Option<DateTime<Utc>>, Error> {
         self.read("catalog.next_due", |c| Box::pin(claim::next_due::<DB>(c)))
             .await

@@ -115,6 +115,23 @@ fn oops() -> RunError {
     }
 }
 
+pub async fn a_lease_that_was_ended_is_taken_over_at_once(world: &World) {
+    world.admit("a.txt", "one").await;
+    let dead = world.one().await;
+    let now = world.clock.now();
+    assert!(world.claim(1).await.is_empty());
+    assert_eq!(world.catalog.expire_leases(now).await.unwrap(), 1);
+    let heir = world.one().await;
+    assert_eq!(heir.step, dead.step);
+    assert!(heir.token > dead.token);
+    let held = world.catalog.heartbeat(&[dead, heir], LEASE, now).await;
+    assert_eq!(held.unwrap(), [false, true]);
+    assert!(
+        world.claim(1).await.is_empty(),
+        "the heir's lease is respected"
+    );
+}
+
 pub async fn waiting_is_not_failing_and_failing_ends_among_the_dead_letters(world: &World) {
     let admitted = world.admit("a.txt", "one").await;
     let (catalog, tenant, run) = (&world.catalog, world.place.tenant, admitted.run.unwrap());

@@ -70,6 +70,7 @@ promises! {
     admission::a_nul_in_what_a_document_says_of_itself_is_no_obstacle,
     leases::no_step_is_handed_out_twice,
     leases::a_worker_that_overslept_its_lease_changes_nothing,
+    leases::a_lease_that_was_ended_is_taken_over_at_once,
     leases::waiting_is_not_failing_and_failing_ends_among_the_dead_letters,
     leases::a_document_at_fault_leaves_no_work,
     leases::work_that_went_missing_is_recreated_where_the_run_stands,

@@ -87,6 +87,8 @@ pub struct Verified {
     pub chunks: u64,
     #[schema(value_type = Vec<Object>)]
     pub disagreements: Vec<Disagreement>,
+    /// Steps in the queue, which the digest does not cover yet.
+    pub work: u64,
     pub checked_at: DateTime<Utc>,
 }
 
@@ -98,11 +100,13 @@ async fn verify(
     who: May<Manage>,
 ) -> Result<Json<Verified>, Problem> {
     let found = gateway.engine().digest(Some(who.tenant)).await?;
+    let queue = gateway.catalog().queue_depth(gateway.now()).await?;
     Ok(Json(Verified {
         digest: found.digest.to_string(),
         documents: found.documents,
         chunks: found.chunks,
         disagreements: found.disagreements,
+        work: queue.ready + queue.leased + queue.waiting,
         checked_at: gateway.now(),
     }))
 }

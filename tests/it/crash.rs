@@ -1,0 +1,85 @@
+//! `crash-test` itself: it finds nothing where all is well, and a bug where one is planted.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::mill::{Folder, Mill, path, text};
+
+/// A handful of files of several kinds; one has several units, one cannot be read.
+fn mixed() -> Folder {
+    let section = |n: u32| format!("## Part {n}\n\nThe hopper of mill {n} is filled by hand.\n\n");
+    let long: String = (0..12).map(section).collect();
+    let table: String = (0..20).map(|n| format!("{n},stone {n}\n")).collect();
+    Folder::of(&[
+        ("mills.md", &format!("# Mills\n\n{long}")),
+        ("stones.csv", &format!("number,name\n{table}")),
+        (
+            "page.html",
+            "<html><body><h1>Sails</h1><p>Canvas on a frame.</p></body></html>",
+        ),
+        ("note.txt", "The miller is out.\n"),
+        ("broken.pdf", "%PDF-1.7 and nothing more"),
+    ])
+}
+
+fn outcomes(mill: &Mill, folder: &Folder) -> Vec<Value> {
+    let lines = mill.lines(&["crash-test", path(folder.path()), "--json"]);
+    let wrong: Vec<_> = lines.iter().filter(|line| line["ok"] != true).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    lines
+}
+
+#[test]
+fn dying_at_every_durable_effect_changes_nothing() {
+    let lines = outcomes(&Mill::sqlite(), &mixed());
+    let digests: BTreeSet<_> = lines.iter().map(|line| text(&line["digest"])).collect();
+    assert_eq!(digests.len(), 1);
+    let points: BTreeSet<_> = lines.iter().map(|line| text(&line["point"])).collect();
+    let expected = [
+        "app.write_secrets",
+        "catalog.activate",
+        "catalog.admit_batch",
+        "catalog.claim",
+        "catalog.complete_unit",
+        "catalog.fail_run",
+        "catalog.migrate",
+        "catalog.prepared",
+        "index.flush",
+        "index.text",
+        "objects.put",
+    ];
+    for point in expected {
+        assert!(points.contains(point), "{point} is not among {points:?}");
+    }
+}
+
+#[tokio::test]
+async fn dying_at_every_durable_effect_changes_nothing_on_postgres() {
+    let folder = Folder::of(&[("note.txt", "The miller is out.\n")]);
+    outcomes(&Mill::postgres().await, &folder);
+}
+
+#[test]
+fn an_effect_out_of_order_is_caught() {
+    let mill = Mill::sqlite();
+    let folder = mixed();
+    let output = mill
+        .command(&["crash-test", path(folder.path()), "--json"])
+        .args(["--point", "index.flush"])
+        .env("GRISTMILL_PLANT", "marks_too_early")
+        .output()
+        .expect("the binary starts");
+    assert!(!output.status.success());
+    let told = String::from_utf8(output.stdout).expect("output is UTF-8");
+    let lines = told
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("every line is a JSON object"));
+    let caught: Vec<_> = lines.filter(|line| line["ok"] == false).collect();
+    assert!(
+        caught
+            .iter()
+            .any(|line| line["lost"].as_u64() > Some(0) && line["point"] == "index.flush"),
+        "chunks are lost where the flush did not happen: {caught:#?}"
+    );
+}
