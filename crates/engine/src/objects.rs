@@ -98,6 +98,10 @@ impl Key {
 #[derive(Debug, Clone)]
 pub struct Objects(Arc<dyn ObjectStore>);
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is where writes to objects become effects"
+)]
 impl Objects {
     pub fn new(store: Arc<dyn ObjectStore>) -> Self {
         Self(store)

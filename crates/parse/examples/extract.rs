@@ -1,6 +1,8 @@
 //! Writes each file's Markdown form into a folder: `extract OUT FILE…`.
 //! One line per file that could not be read, with the reason.
 
+#![expect(clippy::disallowed_methods, reason = "an example, not the library")]
+
 use std::path::Path;
 
 fn main() -> std::io::Result<()> {

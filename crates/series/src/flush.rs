@@ -99,6 +99,7 @@ impl Slate {
         let Draft {
             batch, meta, fresh, ..
         } = draft;
+        #[expect(clippy::disallowed_methods, reason = "this is the flush")]
         let written = durable::effect("series.flush", self.db.write(batch)).await?;
         if state.numbers.len() + fresh.len() > REMEMBERED {
             state.numbers.clear();
@@ -229,6 +230,7 @@ impl FlushHandler for Slate {
     }
 
     async fn sync(&self) -> Result<(), FlushError> {
+        #[expect(clippy::disallowed_methods, reason = "this is the flush")]
         let synced = durable::effect("series.sync", self.db.flush()).await;
         synced.map_err(|error| flush_error(error.into()))
     }

@@ -11,6 +11,7 @@ pub async fn migrate<DB: Dialect>(pool: &Pool<DB>) -> Result<(), Error> {
     durable::effect("catalog.migrate", run(pool)).await
 }
 
+#[expect(clippy::disallowed_methods, reason = "`migrate` makes it an effect")]
 async fn run<DB: Dialect>(pool: &Pool<DB>) -> Result<(), Error> {
     let mut tx = pool.begin_with(DB::BEGIN).await?;
     if let Some(lock) = DB::LOCK_MIGRATIONS {

@@ -65,6 +65,10 @@ fn stopped() -> Error {
     }
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "every write comes through `Sql::write`, an effect"
+)]
 async fn write_one<DB: Dialect, T>(pool: &Pool<DB>, body: impl Body<DB, T>) -> Result<T, Error> {
     let mut tx = pool.begin_with(DB::BEGIN).await?;
     let answer = body(&mut tx).await?;
@@ -128,6 +132,10 @@ async fn commit_groups<DB: Dialect>(pool: Pool<DB>, mut queue: mpsc::Receiver<Bo
     pool.close().await;
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "every write comes through `Sql::write`, an effect"
+)]
 async fn commit_group<DB: Dialect>(
     pool: &Pool<DB>,
     group: &mut [Box<dyn Write<DB>>],

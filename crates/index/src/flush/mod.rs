@@ -134,6 +134,7 @@ impl Handler {
             books.insert(space, self.store.shelf.book(&self.store.db, space).await?);
         }
         let db = &self.store.db;
+        #[expect(clippy::disallowed_methods, reason = "this is the flush")]
         let written = durable::effect("index.flush", async {
             let handle = db.write(batch).await?;
             db.flush().await?;

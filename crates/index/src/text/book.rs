@@ -113,6 +113,7 @@ impl Book {
             for doc in docs {
                 writer.add_document(document(doc)).doing("add")?;
             }
+            #[expect(clippy::disallowed_methods, reason = "this is the flush")]
             let committed = durable::effect_blocking("index.text", || {
                 let mut commit = writer.prepare_commit()?;
                 commit.set_payload(&flush.to_string());

@@ -1,5 +1,10 @@
 //! The index through its public surface.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test may write and damage what it likes"
+)]
+
 mod kit;
 
 mod basics;

@@ -1,5 +1,10 @@
 //! The store through its own handle, on objects in memory.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test may write and damage what it likes"
+)]
+
 mod crash;
 mod power;
 mod queries;
