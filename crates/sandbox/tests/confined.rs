@@ -14,7 +14,8 @@ fn strict() -> Settings {
     Settings {
         children: 1,
         cpu: Duration::from_secs(1),
-        silence: Duration::from_secs(20),
+        wall: Duration::from_secs(3600),
+        silence: Duration::from_secs(3600),
         memory_bytes: 300 << 20,
         ..Settings::default()
     }

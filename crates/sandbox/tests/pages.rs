@@ -13,7 +13,8 @@ fn sandbox() -> Sandbox {
     let settings = Settings {
         children: 2,
         cpu: Duration::from_secs(60),
-        silence: Duration::from_secs(300),
+        wall: Duration::from_secs(3600),
+        silence: Duration::from_secs(3600),
         memory_bytes: 160 << 20,
         ..Settings::default()
     };

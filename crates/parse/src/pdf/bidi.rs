@@ -25,7 +25,8 @@ pub(super) fn reads_right_to_left(text: &str) -> bool {
 
 /// Text as it stands on the page, left to right, in the order it is read in.
 ///
-/// Reordering is its own inverse on what a printed line holds.
+/// Reordering undoes itself, but for a number beside foreign words: `42 abc` and `abc 42`
+/// are printed alike, and read as the latter.
 pub(super) fn logical(visual: &str) -> String {
     if !is_right_to_left(visual) {
         return visual.to_owned();
@@ -49,7 +50,7 @@ mod tests {
 
     #[test]
     fn hebrew_in_page_order_is_read_from_its_right_end() {
-        let read = "שלום 42 abc עולם";
+        let read = "שלום 42 עולם abc שוב";
         let info = BidiInfo::new(read, Some(Level::rtl()));
         let printed = info.reorder_line(&info.paragraphs[0], 0..read.len());
         assert_eq!(logical(&printed), read);
