@@ -6,10 +6,10 @@ export CARGO_TERM_COLOR ?= auto
 TEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo 'nextest run' || echo test)
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test bench model postgres
+.PHONY: help run check test bench eval model postgres
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: model ## the product on this machine: http://127.0.0.1:8470
 	$(CARGO) run --release --locked -p gristmill-app -- serve
@@ -23,6 +23,9 @@ test: model postgres ## everything, set-up included
 
 bench: model ## figures: a table, and JSON lines in bench/out/
 	$(CARGO) run --release --locked -p gristmill-bench --
+
+eval: ## scores the parsers on ../shared/eval, where that is there
+	scripts/eval
 
 model: ## fetches the embedding weights once, by name, with their hash pinned
 	scripts/fetch-model

@@ -48,16 +48,20 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::ParseChild => Ok(sandbox::child_main()),
         Command::Completions { shell } => {
             let mut command = Cli::command();
-            clap_complete::generate(shell, &mut command, "gristmill", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut command, "gristmill", &mut script);
+            commands::print_text(&String::from_utf8(script)?)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Man => {
-            clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?;
+            let mut page = Vec::new();
+            clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+            commands::print_text(&String::from_utf8(page)?)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Config(config) => {
             let ConfigAction::Show = config.action;
-            print!("{}", config::show(&load(&cli.globals, &[])?));
+            commands::print_text(&config::show(&load(&cli.globals, &[])?))?;
             Ok(ExitCode::SUCCESS)
         }
         command => {
