@@ -1,6 +1,7 @@
 //! Scenarios through the public surfaces: the command line, the API, the manifests.
 
 mod crash;
+mod damage;
 mod direction;
 mod kill;
 mod meaning;

@@ -32,6 +32,11 @@ impl Mill {
         Self::new(Catalog::Postgres { url })
     }
 
+    /// The data folder.
+    pub fn data(&self) -> PathBuf {
+        self.data.path().join("data")
+    }
+
     /// Hash embeddings, asked for by name: what is tested here is not the model.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));

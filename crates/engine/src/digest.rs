@@ -3,8 +3,8 @@
 //! Free of ids and times, so two runs over the same files can be compared. Where
 //! a store lacks what another says it should hold, that is named, not hashed over.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 
 use catalog::{ActiveVersion, Page};
 use index::{Space, StoredChunk};
@@ -48,7 +48,15 @@ impl Engine {
             let stored = snapshot.chunks_of(space, version.version).await?;
             chunks += stored.len() as u64;
             disagreements.extend(compare(version, &stored));
+            disagreements.extend(self.verify_objects(version, &stored).await?);
             lines.push(line(&kb_names[&version.kb], version, &stored));
+        }
+        let tenants: BTreeSet<_> = match tenant {
+            Some(tenant) => [tenant].into(),
+            None => active.iter().map(|version| version.tenant).collect(),
+        };
+        for tenant in tenants {
+            disagreements.extend(self.verify_ledgers(tenant, &active).await?);
         }
         lines.sort_unstable();
         let digest = ContentHash::of_fields(lines.iter().map(Vec::as_slice));

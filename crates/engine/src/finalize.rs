@@ -1,7 +1,9 @@
 //! The last step: the root hash over what the index really holds, then the flip.
 
-use catalog::{Activation, Claim, RunStats, UnitRow};
-use index::{Flush, Space};
+use std::collections::HashSet;
+
+use catalog::{Activation, Claim, RunStats, UnitRow, Version};
+use index::{Fence, Flush, Space, UnitPlace};
 use model::FollowUps;
 
 use crate::{Engine, Error};
@@ -18,6 +20,11 @@ impl Engine {
             kb: claim.kb,
             generation: version.generation.id,
         };
+        let units = self.parts.catalog.units(claim.tenant, version.id).await?;
+        if pass > 1 {
+            self.drop_units_of_earlier_passes(claim, &version, space, &units)
+                .await?;
+        }
         // Sealed before the flip: a worker that stalled in Extract and wakes up now
         // changes nothing of what is about to be visible.
         let sealed = self.parts.index.seal(space, version.id).await?;
@@ -31,7 +38,6 @@ impl Engine {
                 stored.chunk.text_hash(),
             )
         }));
-        let units = self.parts.catalog.units(claim.tenant, version.id).await?;
         let activation = Activation {
             version: version.id,
             pass,
@@ -42,6 +48,37 @@ impl Engine {
         let now = self.parts.clock.now();
         self.parts.catalog.activate(claim, activation, now).await?;
         Ok(vec![])
+    }
+
+    /// A repeated Prep may have named other units than the one before it, whose chunks are
+    /// in the index all the same. Asked again after the seal, there is nothing left to drop.
+    async fn drop_units_of_earlier_passes(
+        &self,
+        claim: &Claim,
+        version: &Version,
+        space: Space,
+        units: &[UnitRow],
+    ) -> Result<(), Error> {
+        let known: HashSet<_> = units.iter().map(|unit| &unit.name).collect();
+        let snapshot = self.view(0).await?;
+        let stored = snapshot.chunks_of(space, version.id).await?;
+        let mut strays: Vec<_> = stored.into_iter().map(|chunk| chunk.id.unit).collect();
+        strays.retain(|unit| !known.contains(unit));
+        strays.dedup();
+        for unit in strays {
+            tracing::info!(run_id = %claim.run, %unit, "a unit of an earlier pass is dropped");
+            let place = UnitPlace {
+                space,
+                version: version.id,
+                number: version.number,
+                unit,
+            };
+            let model = &version.generation.spec.model;
+            let index = &self.parts.index;
+            let receipt = index.replace_unit(place, Fence(claim.token), model, Vec::new());
+            receipt.await?.durable().await?;
+        }
+        Ok(())
     }
 
     /// A view of the index that holds everything the catalog calls active.

@@ -1,8 +1,32 @@
-//! What a dead process left in the catalog is taken over by the living.
+//! What dead processes left in the catalog is taken over by the living.
 //!
 //! Waiting is never failed here: the guard gives work back, it ends none.
 
+use std::time::Duration;
+
 use crate::{Engine, Error};
+
+/// When the guard steps in.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// A live run without any work, and untouched for this long, gets its work back.
+    pub missing_work: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            missing_work: Duration::from_secs(15 * 60),
+        }
+    }
+}
+
+/// What one round did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Guarded {
+    pub runs_recreated: u64,
+    pub cancels_finished: u64,
+}
 
 impl Engine {
     /// Ends every lease, so that what a process held when it died goes on at once rather
@@ -15,5 +39,32 @@ impl Engine {
             tracing::info!(leases = ended, "took over what a process before held");
         }
         Ok(ended)
+    }
+
+    /// One round: work that went missing is recreated, cancels that were interrupted end.
+    pub async fn guard(&self) -> Result<Guarded, Error> {
+        let catalog = &self.parts.catalog;
+        let untouched = self.settings.guard.missing_work;
+        let now = self.parts.clock.now();
+        let runs = catalog.recreate_missing_work(untouched, now).await?;
+        for run in &runs {
+            tracing::warn!(run_id = %run, "a run had no work left; it was given back");
+        }
+        if !runs.is_empty() {
+            self.work_added();
+        }
+        let canceling = catalog.canceling().await?;
+        for &(tenant, job) in &canceling {
+            self.cancel_job(tenant, job).await?;
+            tracing::info!(tenant_id = %tenant, job_id = %job, "finished an interrupted cancel");
+        }
+        let guarded = Guarded {
+            runs_recreated: runs.len() as u64,
+            cancels_finished: canceling.len() as u64,
+        };
+        let mut kept = self.kept();
+        kept.guarded.runs_recreated += guarded.runs_recreated;
+        kept.guarded.cancels_finished += guarded.cancels_finished;
+        Ok(guarded)
     }
 }

@@ -138,6 +138,7 @@ impl Engine {
 
     /// Keeps the original, then tells the catalog: durable, then done.
     pub async fn admit(&self, kb: &Kb, intake: Intake, staged: Staged) -> Result<Admitted, Error> {
+        let _open = self.door.read().await;
         let admission = self.keep(kb, intake, staged).await?;
         let now = self.parts.clock.now();
         let admitted = self.parts.catalog.admit(admission, now).await?;
@@ -146,6 +147,7 @@ impl Engine {
     }
 
     /// Makes the original durable under its hash and says what the catalog should be told.
+    /// The caller holds the door open until it has told it.
     pub(crate) async fn keep(
         &self,
         kb: &Kb,

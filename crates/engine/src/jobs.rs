@@ -101,6 +101,7 @@ impl Engine {
         .await?;
         listing.walk = Some(walk);
         let exhausted = found.exhausted;
+        let _open = self.door.read().await;
         let batch = self.read_batch(listing, found).await?;
         if exhausted && listing.source.remove_missing {
             // Before the batch that ends the listing: killed here, it is listed again.

@@ -9,14 +9,16 @@ pub mod clock;
 mod digest;
 mod embedding;
 mod error;
-mod guard;
+pub mod guard;
 pub mod intake;
+pub mod janitor;
 pub mod jobs;
 pub mod objects;
 pub mod reading;
 mod removal;
 pub mod retry;
 pub mod search;
+mod verify;
 
 mod prep;
 
@@ -24,14 +26,14 @@ mod extract;
 
 mod finalize;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use catalog::{Catalog, Claim, Kb};
 use index::Index;
 use model::{FollowUps, Gate, Step, gate};
 use providers::Embedder;
 use sandbox::Sandbox;
-use tokio::sync::watch;
+use tokio::sync::{RwLock, watch};
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use digest::{Digest, Disagreement};
@@ -45,6 +47,8 @@ use embedding::Embeddings;
 pub struct Settings {
     pub embedding: embedding::Settings,
     pub retry: retry::Policy,
+    pub guard: guard::Settings,
+    pub janitor: janitor::Settings,
     /// The largest file a folder source takes in.
     pub file_limit: u64,
     /// A bug on purpose: units are marked done before their chunks are durable. For the
@@ -58,6 +62,8 @@ impl Default for Settings {
         Self {
             embedding: embedding::Settings::default(),
             retry: retry::Policy::default(),
+            guard: guard::Settings::default(),
+            janitor: janitor::Settings::default(),
             file_limit: 50 << 20,
             #[cfg(debug_assertions)]
             marks_too_early: false,
@@ -80,6 +86,18 @@ pub struct Engine {
     parts: Parts,
     embeddings: Embeddings,
     news: watch::Sender<u64>,
+    /// Read while an original is counted on before the catalog knows of it; written while
+    /// originals nobody refers to are deleted.
+    door: RwLock<()>,
+    /// What guard and janitor have done since the start.
+    kept: Mutex<Housekeeping>,
+}
+
+/// What guard and janitor have done since the start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Housekeeping {
+    pub guarded: guard::Guarded,
+    pub tidied: janitor::Tidied,
 }
 
 impl Engine {
@@ -90,6 +108,8 @@ impl Engine {
             parts,
             embeddings,
             news: watch::Sender::new(0),
+            door: RwLock::new(()),
+            kept: Mutex::default(),
         }
     }
 
@@ -125,6 +145,16 @@ impl Engine {
             Gate::Wait(why) => Err(Error::Paused { why }),
             Gate::Stop(why) => Err(Error::CalledOff { why }),
         }
+    }
+
+    pub fn housekeeping(&self) -> Housekeeping {
+        *self.kept()
+    }
+
+    pub(crate) fn kept(&self) -> MutexGuard<'_, Housekeeping> {
+        self.kept
+            .lock()
+            .expect("nothing panics while it holds the counts")
     }
 
     /// Tells whoever waits for work in this process that there is some.

@@ -57,6 +57,21 @@ impl Key {
         Self(Path::from(format!("staging/{upload}")))
     }
 
+    /// Everything on its way in.
+    pub fn all_staged() -> Self {
+        Self(Path::from("staging"))
+    }
+
+    /// Every original of a tenant.
+    pub fn originals(tenant: TenantId) -> Self {
+        Self(Path::from(format!("originals/{tenant}")))
+    }
+
+    /// What an original must hash to, by its name.
+    pub fn original_hash(&self) -> Option<ContentHash> {
+        self.0.filename()?.parse().ok()
+    }
+
     pub fn original(tenant: TenantId, hash: &ContentHash) -> Self {
         Self(Path::from(format!("originals/{tenant}/{hash}")))
     }

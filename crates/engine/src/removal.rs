@@ -67,6 +67,7 @@ impl Engine {
                 .delete_below(&Key::cached(tenant, version.version))
                 .await?;
         }
+        let _shut = self.door.write().await;
         let versions: Vec<_> = removing.iter().map(|r| r.version).collect();
         let unreferenced = self
             .parts

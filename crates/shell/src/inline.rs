@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::housekeeping;
 use crate::jobs;
 use crate::lease::{Held, beat};
 use crate::verdict::{Verdict, verdict};
@@ -33,6 +34,10 @@ pub struct Settings {
     pub heartbeat: Duration,
     /// How often to look for work that another process added.
     pub poll: Duration,
+    /// How often the guard makes its round.
+    pub guard_every: Duration,
+    /// How often the janitor makes its.
+    pub janitor_every: Duration,
 }
 
 impl Default for Settings {
@@ -44,6 +49,8 @@ impl Default for Settings {
             lease: Duration::from_secs(60),
             heartbeat: Duration::from_secs(5),
             poll: Duration::from_millis(500),
+            guard_every: Duration::from_secs(60),
+            janitor_every: Duration::from_secs(60 * 60),
         }
     }
 }
@@ -96,6 +103,11 @@ impl Workers {
             engine.clone(),
             settings,
             deliveries.clone(),
+            stop.clone(),
+        )));
+        loops.push(tokio::spawn(housekeeping::run(
+            engine.clone(),
+            settings,
             stop.clone(),
         )));
         Self {

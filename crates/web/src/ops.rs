@@ -60,6 +60,7 @@ async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
         .oldest_due
         .map_or(0, |due| (now - due).num_seconds().max(0));
     let up = (now - gateway.started()).num_seconds();
+    let kept = gateway.engine().housekeeping();
     Ok(format!(
         "# TYPE gristmill_queue_depth gauge\n\
          gristmill_queue_depth{{state=\"ready\"}} {}\n\
@@ -68,8 +69,21 @@ async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
          # TYPE gristmill_queue_oldest_step_age_seconds gauge\n\
          gristmill_queue_oldest_step_age_seconds {age}\n\
          # TYPE gristmill_uptime_seconds gauge\n\
-         gristmill_uptime_seconds {up}\n",
-        queue.ready, queue.leased, queue.waiting,
+         gristmill_uptime_seconds {up}\n\
+         # TYPE gristmill_housekeeping_total counter\n\
+         gristmill_housekeeping_total{{action=\"work_recreated\"}} {}\n\
+         gristmill_housekeeping_total{{action=\"cancel_finished\"}} {}\n\
+         gristmill_housekeeping_total{{action=\"staged_deleted\"}} {}\n\
+         gristmill_housekeeping_total{{action=\"original_deleted\"}} {}\n\
+         gristmill_housekeeping_total{{action=\"upload_expired\"}} {}\n",
+        queue.ready,
+        queue.leased,
+        queue.waiting,
+        kept.guarded.runs_recreated,
+        kept.guarded.cancels_finished,
+        kept.tidied.staged,
+        kept.tidied.originals,
+        kept.tidied.uploads,
     ))
 }
 

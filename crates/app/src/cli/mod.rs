@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 pub use documents::{DocumentAction, DocumentList, Documents, One};
-pub use work::{JobAction, Jobs, RunAction, RunList, Runs};
+pub use work::{DeadLetters, JobAction, Jobs, LetterAction, RunAction, RunList, Runs};
 
 /// Turns files into a searchable knowledge base whose every answer can be traced to the page it came from.
 #[derive(Debug, Parser)]
@@ -51,6 +51,8 @@ pub enum Command {
     Documents(Documents),
     /// Lists jobs, or controls one
     Jobs(Jobs),
+    /// Lists what failed for good, or shows, replays or drops one
+    DeadLetters(DeadLetters),
     /// Says how things stand
     Status(Status),
     /// Checks the installation and says what to do

@@ -29,6 +29,33 @@ pub enum RunAction {
     List(RunList),
     /// Shows one run
     Show { run: Uuid },
+    /// Queues a failed or canceled run again, from its beginning
+    Retry { run: Uuid },
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct DeadLetters {
+    #[command(subcommand)]
+    pub action: Option<LetterAction>,
+    /// One line of JSON per dead letter
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum LetterAction {
+    /// Lists dead letters
+    List {
+        #[arg(long)]
+        json: bool,
+    },
+    /// Shows one dead letter
+    Show { letter: Uuid },
+    /// Queues the failed run again, from its beginning
+    Replay { letter: Uuid },
+    /// Forgets the letter; its run stays failed
+    Drop { letter: Uuid },
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
 //! One module per command. Each reads its arguments, calls the API, and prints.
 
 pub mod crash_test;
+pub mod dead_letters;
 pub mod doctor;
 pub mod documents;
 pub mod ingest;

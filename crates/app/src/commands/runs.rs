@@ -1,6 +1,6 @@
 //! `runs`: the processing of versions.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cli::{RunAction, RunList, Runs};
 use crate::client::Client;
@@ -20,6 +20,11 @@ pub async fn run(config: &Config, args: &Runs) -> anyhow::Result<()> {
         Some(RunAction::Show { run }) => {
             let run: Value = session.client.get(&format!("/v1/runs/{run}")).await?;
             print_text(&format!("{run:#}\n"))?;
+        }
+        Some(RunAction::Retry { run }) => {
+            let path = format!("/v1/runs/{run}/retry");
+            let queued: Value = session.client.post(&path, &json!({})).await?;
+            print_text(&format!("{} is queued again\n", cell(&queued, "run_id")))?;
         }
     }
     session.close().await

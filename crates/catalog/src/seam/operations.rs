@@ -121,6 +121,13 @@ pub trait Operations {
     /// Pending uploads whose time is over, of all tenants.
     async fn overdue_uploads(&self, now: DateTime<Utc>, limit: u32) -> Result<Vec<Upload>, Error>;
 
+    /// Of these hashes, those no version of the tenant refers to.
+    async fn unreferenced(
+        &self,
+        tenant: TenantId,
+        hashes: &[ContentHash],
+    ) -> Result<Vec<ContentHash>, Error>;
+
     /// Deletes events older than `before` and request keys that have expired.
     async fn prune(&self, before: DateTime<Utc>, now: DateTime<Utc>) -> Result<(), Error>;
 }

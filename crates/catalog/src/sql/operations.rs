@@ -223,6 +223,18 @@ impl<DB: Dialect> Operations for Sql<DB> {
         .await
     }
 
+    async fn unreferenced(
+        &self,
+        tenant: TenantId,
+        hashes: &[ContentHash],
+    ) -> Result<Vec<ContentHash>, Error> {
+        let hashes = hashes.to_vec();
+        self.read("catalog.unreferenced", move |c| {
+            Box::pin(async move { removal::unreferenced::<DB>(c, tenant, hashes).await })
+        })
+        .await
+    }
+
     async fn prune(&self, before: DateTime<Utc>, now: DateTime<Utc>) -> Result<(), Error> {
         self.write("catalog.prune", move |c| {
             Box::pin(async move { requests::prune::<DB>(c, micros(before), micros(now)).await })

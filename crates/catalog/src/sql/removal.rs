@@ -341,7 +341,7 @@ async fn forget_one<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<(
     Ok(())
 }
 
-async fn unreferenced<DB: Dialect>(
+pub async fn unreferenced<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
     hashes: Vec<ContentHash>,

@@ -90,6 +90,7 @@ promises! {
     operations::events_come_in_the_order_of_commits,
     operations::a_request_made_twice_is_answered_once,
     operations::a_purged_document_leaves_its_ledger_and_nothing_else,
+    operations::an_original_is_free_when_no_version_refers_to_it,
     operations::status_counts_what_there_is,
     operations::accounts_are_kept_apart,
 }

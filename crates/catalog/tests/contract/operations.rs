@@ -103,6 +103,25 @@ pub async fn a_purged_document_leaves_its_ledger_and_nothing_else(world: &World)
     );
 }
 
+pub async fn an_original_is_free_when_no_version_refers_to_it(world: &World) {
+    world.admit("a.txt", "one").await;
+    let (kept, free) = (ContentHash::of(b"one"), ContentHash::of(b"two"));
+    let asked = [kept, free];
+    let tenant = world.place.tenant;
+    let found = world.catalog.unreferenced(tenant, &asked).await.unwrap();
+    assert_eq!(found, [free]);
+    let other = world
+        .catalog
+        .create_tenant("other", world.clock.now())
+        .await
+        .unwrap();
+    let found = world.catalog.unreferenced(other.id, &asked).await.unwrap();
+    assert_eq!(
+        found, asked,
+        "another tenant's versions keep nothing of ours"
+    );
+}
+
 pub async fn status_counts_what_there_is(world: &World) {
     let (catalog, tenant) = (&world.catalog, world.place.tenant);
     world.admit("a.txt", "one").await;

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use catalog::{Run, RunError, RunFilter, RunStats, RunType};
 use chrono::{DateTime, Utc};
 use model::{DocumentId, JobId, RunId, RunStatus, SourceId, StepKind};
@@ -11,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use crate::auth::{May, Read};
+use crate::auth::{Manage, May, Read};
 use crate::extract::{Asked, Named};
 use crate::gateway::Gateway;
 use crate::paging::{Paging, Rows};
@@ -21,6 +22,7 @@ pub fn routes() -> OpenApiRouter<Gateway> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(show))
+        .routes(routes!(retry))
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -181,4 +183,25 @@ async fn show(
         .run(who.tenant, RunId::from_uuid(run))
         .await?;
     Ok(Json(run.into()))
+}
+
+/// The run that was queued again.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Requeued {
+    pub run_id: Uuid,
+}
+
+/// Queues a failed or canceled run again from its beginning; a live one is left as it is.
+#[utoipa::path(post, path = "/v1/runs/{run}/retry", tag = "runs", params(("run" = Uuid, Path)),
+    responses((status = 202, body = Requeued)))]
+async fn retry(
+    State(gateway): State<Gateway>,
+    who: May<Manage>,
+    Named(run): Named<Uuid>,
+) -> Result<(StatusCode, Json<Requeued>), Problem> {
+    let (catalog, now) = (gateway.catalog(), gateway.now());
+    let run = RunId::from_uuid(run);
+    let run = catalog.retry_run(who.tenant, run, now).await?;
+    let run_id = run.as_uuid();
+    Ok((StatusCode::ACCEPTED, Json(Requeued { run_id })))
 }

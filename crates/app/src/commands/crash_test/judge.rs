@@ -17,6 +17,8 @@ pub struct State {
 #[derive(Debug)]
 pub struct Outcome {
     pub death: CrashAt,
+    /// Whether the point was passed, and so died at.
+    pub died: bool,
     pub state: Option<State>,
     /// Documents and chunks that are not there, and those that are there too often.
     pub lost: u64,
@@ -30,10 +32,19 @@ impl Outcome {
     pub fn failed(death: &CrashAt, why: &str) -> Self {
         Self {
             death: death.clone(),
+            died: true,
             state: None,
             lost: 0,
             duplicated: 0,
             wrong: Some(why.to_owned()),
+        }
+    }
+
+    /// The run ended without having passed the point.
+    pub fn alive(self) -> Self {
+        Self {
+            died: false,
+            ..self
         }
     }
 }
@@ -43,6 +54,7 @@ pub fn judge(death: &CrashAt, calm: &State, state: State) -> Outcome {
     let surplus = |of: fn(&State) -> u64| of(&state).saturating_sub(of(calm));
     Outcome {
         death: death.clone(),
+        died: true,
         lost: missing(|s| s.documents) + missing(|s| s.chunks),
         duplicated: surplus(|s| s.documents) + surplus(|s| s.chunks),
         wrong: wrong(calm, &state),

@@ -126,8 +126,10 @@ impl Trials<'_> {
         match place.ingest(paths, Some(death), self.patience).await? {
             Ended::Died => {}
             Ended::Exited if death.hit > 1 => return Ok(None),
+            // What a clock sets off, such as a heartbeat, not every run has time for.
             Ended::Exited => {
-                return Ok(Some(Outcome::failed(death, "the point was never passed")));
+                let state = place.verify(self.patience).await?;
+                return Ok(Some(judge(death, &self.calm, state).alive()));
             }
             Ended::Stuck => {
                 return Ok(Some(Outcome::failed(death, "the run came to no end")));

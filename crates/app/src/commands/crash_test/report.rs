@@ -47,6 +47,7 @@ impl Report {
                 "point": outcome.death.point,
                 "when": outcome.death.when.as_str(),
                 "hit": outcome.death.hit,
+                "died": outcome.died,
                 "digest": outcome.state.as_ref().map(|state| &state.digest),
                 "lost": outcome.lost,
                 "duplicated": outcome.duplicated,
@@ -106,8 +107,15 @@ impl Report {
     fn sum(&self) -> String {
         let lost: u64 = self.outcomes.iter().map(|o| o.lost).sum();
         let duplicated: u64 = self.outcomes.iter().map(|o| o.duplicated).sum();
-        let deaths = self.outcomes.len();
-        let mut out = format!("{deaths} deaths: {lost} lost, {duplicated} duplicated, ");
+        let deaths = self.outcomes.iter().filter(|o| o.died).count();
+        let alive = self.outcomes.len() - deaths;
+        let mut out = String::new();
+        if alive > 0 {
+            out.push_str(&format!("{alive} times the point was not passed again\n"));
+        }
+        out.push_str(&format!(
+            "{deaths} deaths: {lost} lost, {duplicated} duplicated, "
+        ));
         let wrong: Vec<_> = self.outcomes.iter().filter(|o| o.wrong.is_some()).collect();
         if wrong.is_empty() {
             out.push_str("all digests equal\n");

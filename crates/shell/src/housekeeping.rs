@@ -1,0 +1,41 @@
+//! Rounds of the guard and the janitor, at start and from time to time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::Engine;
+use tokio_util::sync::CancellationToken;
+
+use crate::Settings;
+
+/// A round that fails is logged and made again at its next time.
+pub(crate) async fn run(engine: Arc<Engine>, settings: Settings, stop: CancellationToken) {
+    let guard = every(settings.guard_every, || async {
+        if let Err(error) = engine.guard().await {
+            tracing::warn!(error = error.explain(), "the guard could not end its round");
+        }
+    });
+    let janitor = every(settings.janitor_every, || async {
+        if let Err(error) = engine.tidy().await {
+            tracing::warn!(
+                error = error.explain(),
+                "the janitor could not end its round"
+            );
+        }
+    });
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = guard => {}
+        () = janitor => {}
+    }
+}
+
+/// The first round at once, the next this long after the start of the last.
+async fn every<F: Future<Output = ()>>(period: Duration, round: impl Fn() -> F) {
+    let mut ticks = tokio::time::interval(period);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        round().await;
+    }
+}
