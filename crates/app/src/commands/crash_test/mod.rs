@@ -27,6 +27,8 @@ use report::Report;
 /// A restart that takes this many times as long as the undisturbed run has lost its way.
 const PATIENCE: u32 = 20;
 const LEAST_PATIENCE: Duration = Duration::from_secs(120);
+/// A trial mostly waits for the disk.
+const AT_ONCE_PER_CORE: usize = 4;
 
 /// What every trial shares.
 struct Trials<'a> {
@@ -58,10 +60,10 @@ pub async fn run(config: &Config, args: &CrashTest) -> anyhow::Result<ExitCode> 
     let deaths = deaths(&passed);
     let mut report = Report::new(args.json, &trials.calm, &passed);
     report.begin(deaths.len())?;
-    let at_once = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut outcomes = stream::iter(deaths)
         .map(|death| trials.one(death))
-        .buffered(at_once);
+        .buffered(cores * AT_ONCE_PER_CORE);
     while let Some(outcome) = outcomes.next().await {
         report.add(outcome?)?;
     }
