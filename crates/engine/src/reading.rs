@@ -1,6 +1,7 @@
 //! What Prep made of a version, read back: text, structure, page images.
 
 use bytes::Bytes;
+use index::{Space, StoredChunk};
 use model::{Atom, Gap, PageSize, Section, TenantId, VersionId, Warning};
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +42,24 @@ impl Engine {
         let version = self.parts.catalog.version(tenant, version).await?;
         let key = Key::parsed(tenant, version.id, version.pass);
         Ok(self.parts.objects.get_json(&key).await?)
+    }
+
+    /// Every chunk the index holds of the version, in reading order.
+    pub async fn chunks(
+        &self,
+        tenant: TenantId,
+        version: VersionId,
+    ) -> Result<Vec<StoredChunk>, Error> {
+        let version = self.parts.catalog.version(tenant, version).await?;
+        let snapshot = self.view(version.needs_flush.unwrap_or(0)).await?;
+        let space = Space {
+            tenant,
+            kb: version.kb,
+            generation: version.generation.id,
+        };
+        let mut chunks = snapshot.chunks_of(space, version.id).await?;
+        chunks.sort_by_key(|stored| stored.chunk.span.byte_start);
+        Ok(chunks)
     }
 
     pub async fn original(&self, tenant: TenantId, version: VersionId) -> Result<Bytes, Error> {

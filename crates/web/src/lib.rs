@@ -1,7 +1,7 @@
 //! The gateway: what applications talk to.
 //!
 //! In: an engine, keys and settings. Out: one axum router with the JSON API, its
-//! OpenAPI description, and live events. Every caller goes through it, the command
+//! OpenAPI description, live events, and the pages people use. Every caller goes through it, the command
 //! line included. It decides nothing about documents: it checks who asks, reads the
 //! request, calls the engine or the catalog, and says the answer in HTTP.
 
@@ -16,6 +16,7 @@ mod ops;
 pub mod paging;
 pub mod problem;
 mod server;
+mod ui;
 
 pub use gateway::{FreeBytes, Gateway, Parts, Settings};
 pub use problem::{Problem, ProblemBody};

@@ -14,7 +14,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::gateway::Gateway;
-use crate::{api, docs, events, layers, ops};
+use crate::{api, docs, events, layers, ops, ui};
 
 /// Of a JSON body.
 const BODY_LIMIT: usize = 2 * 1024 * 1024;
@@ -28,7 +28,8 @@ pub fn router(gateway: Gateway) -> Router {
             "/openapi.json",
             get(move || async move { Json(description) }),
         )
-        .route("/docs", get(move || async move { page }));
+        .route("/docs", get(move || async move { page }))
+        .merge(ui::router(&gateway));
     layered(routes, gateway)
 }
 

@@ -54,6 +54,11 @@ async fn login(
     State(gateway): State<Gateway>,
     Sent(sent): Sent<Login>,
 ) -> Result<Json<SignedIn>, Problem> {
+    Ok(Json(sign_in(&gateway, sent).await?))
+}
+
+/// The same for programs and for the sign-in page.
+pub async fn sign_in(gateway: &Gateway, sent: Login) -> Result<SignedIn, Problem> {
     let now = gateway.now();
     let who = sent.login.to_lowercase();
     if let Some(wait) = gateway.throttle().wait(&who, now) {
@@ -81,7 +86,7 @@ async fn login(
     };
     gateway.throttle().succeeded(&who);
     let life = gateway.settings().token_life;
-    Ok(Json(SignedIn {
+    Ok(SignedIn {
         token: gateway
             .keys()
             .sign((user.id, user.tenant, user.role), now, life),
@@ -92,7 +97,7 @@ async fn login(
             user_id: Some(user.id.as_uuid()),
             role: user.role,
         },
-    }))
+    })
 }
 
 /// Says as whom the request was signed.

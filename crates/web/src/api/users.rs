@@ -127,7 +127,7 @@ async fn change(
     Ok(Json(user.into()))
 }
 
-fn checked_login(login: &str) -> Result<String, Problem> {
+pub fn checked_login(login: &str) -> Result<String, Problem> {
     let login = login.trim();
     let fits = (1..=LONGEST_LOGIN).contains(&login.len());
     if fits && !login.chars().any(char::is_control) {
@@ -139,7 +139,7 @@ fn checked_login(login: &str) -> Result<String, Problem> {
     }
 }
 
-async fn checked_password(password: String) -> Result<String, Problem> {
+pub async fn checked_password(password: String) -> Result<String, Problem> {
     if (SHORTEST_PASSWORD..=LONGEST_PASSWORD).contains(&password.len()) {
         Ok(password::hash(password).await)
     } else {

@@ -6,6 +6,7 @@
 
 mod keys;
 pub mod password;
+pub mod session;
 mod throttle;
 
 use std::marker::PhantomData;
@@ -21,6 +22,8 @@ use model::{ContentHash, TenantId, UserId};
 
 pub use keys::{Claims, Key, Keys, Refused};
 pub use throttle::Throttle;
+
+use session::Origin;
 
 use crate::gateway::Gateway;
 use crate::problem::Problem;
@@ -108,9 +111,20 @@ impl Gateway {
         match credential(parts)? {
             Some(secret) if secret.starts_with(API_KEY_PREFIX) => self.key_holder(secret).await,
             Some(token) => self.token_holder(token),
-            None if !self.settings().auth_enabled => Ok(self.first_admin()),
-            None => Err(Problem::unauthorized("sign in, or send an API key")),
+            None if !self.settings().auth_enabled => {
+                session::check_origin(parts, Origin::MayBeAbsent)?;
+                Ok(self.first_admin())
+            }
+            None => self.session_holder(parts),
         }
+    }
+
+    /// A browser sends its cookie whoever made it ask, so it must also say where from.
+    fn session_holder(&self, parts: &Parts) -> Result<Principal, Problem> {
+        let token = session::token(&parts.headers)
+            .ok_or_else(|| Problem::unauthorized("sign in, or send an API key"))?;
+        session::check_origin(parts, Origin::Needed)?;
+        self.token_holder(token)
     }
 
     fn token_holder(&self, token: &str) -> Result<Principal, Problem> {

@@ -1,0 +1,202 @@
+//! For admins: people, keys, knowledge bases, and how the house stands.
+
+use askama::Template;
+use axum::Router;
+use axum::extract::State;
+use axum::response::Redirect;
+use axum::routing::{get, post};
+use catalog::{ApiKey, Kb, NewApiKey, NewUser, Role, Status, User, UserChange};
+use model::{ApiKeyId, UserId};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::page::{Filled, Frame, Shown, Trouble, Visitor, show};
+use super::shown::{Moment, kb_path, size};
+use crate::api::{kbs::checked_name, users};
+use crate::auth::{Manage, Principal, new_api_key};
+use crate::extract::Named;
+use crate::gateway::Gateway;
+use crate::problem::Problem;
+
+pub fn routes() -> Router<Gateway> {
+    Router::new()
+        .route("/admin", get(admin))
+        .route("/admin/users", post(create_user))
+        .route("/admin/users/{user}", post(change_user))
+        .route("/admin/api-keys", post(create_key))
+        .route("/admin/api-keys/{key}/revoke", post(revoke_key))
+        .route("/admin/kbs", post(create_kb))
+}
+
+#[derive(Template)]
+#[template(path = "admin.html")]
+struct AdminPage {
+    frame: Frame,
+    status: Status,
+    started: Moment,
+    release: &'static str,
+    model: String,
+    upload_limit: String,
+    me: Option<UserId>,
+    users: Vec<User>,
+    keys: Vec<ApiKey>,
+    kbs: Vec<Kb>,
+    /// A key just made: its name and its secret, this once.
+    made: Option<(String, String)>,
+}
+
+impl AdminPage {
+    fn is_me(&self, user: &UserId) -> bool {
+        self.me.as_ref() == Some(user)
+    }
+}
+
+async fn admin(State(gateway): State<Gateway>, who: Visitor<Manage>) -> Shown {
+    show(&page(&gateway, &who).await?)
+}
+
+async fn page(gateway: &Gateway, who: &Principal) -> Result<AdminPage, Problem> {
+    let catalog = gateway.catalog();
+    Ok(AdminPage {
+        frame: Frame::new(gateway, who, "admin").await?,
+        status: catalog.status(who.tenant, gateway.now()).await?,
+        started: Moment(gateway.started()),
+        release: env!("CARGO_PKG_VERSION"),
+        model: gateway.engine().parts().embedder.info().name.to_string(),
+        upload_limit: size(gateway.settings().upload_limit),
+        me: who.user,
+        users: catalog.users(who.tenant).await?,
+        keys: catalog.api_keys(who.tenant).await?,
+        kbs: catalog.kbs(who.tenant).await?,
+        made: None,
+    })
+}
+
+#[derive(Deserialize)]
+struct UserForm {
+    login: String,
+    password: String,
+    role: Role,
+}
+
+async fn create_user(
+    State(gateway): State<Gateway>,
+    who: Visitor<Manage>,
+    Filled(form): Filled<UserForm>,
+) -> Result<Redirect, Trouble> {
+    let user = NewUser {
+        login: users::checked_login(&form.login)?,
+        role: form.role,
+        password_hash: users::checked_password(form.password).await?,
+    };
+    let catalog = gateway.catalog();
+    catalog.create_user(who.tenant, user, gateway.now()).await?;
+    Ok(Redirect::to("/admin#users"))
+}
+
+#[derive(Deserialize)]
+struct ChangeForm {
+    disabled: Option<bool>,
+    password: Option<String>,
+}
+
+async fn change_user(
+    State(gateway): State<Gateway>,
+    who: Visitor<Manage>,
+    Named(user): Named<Uuid>,
+    Filled(form): Filled<ChangeForm>,
+) -> Result<Redirect, Trouble> {
+    let password_hash = match form.password {
+        Some(password) => Some(users::checked_password(password).await?),
+        None => None,
+    };
+    let change = UserChange {
+        role: None,
+        password_hash,
+        disabled: form.disabled,
+    };
+    let user = UserId::from_uuid(user);
+    if who.user == Some(user) && change.disabled == Some(true) {
+        return Err(Problem::conflict("you cannot lock yourself out").into());
+    }
+    gateway
+        .catalog()
+        .update_user(who.tenant, user, change)
+        .await?;
+    Ok(Redirect::to("/admin#users"))
+}
+
+#[derive(Deserialize)]
+struct KeyForm {
+    name: String,
+    role: Role,
+    /// One of the scopes, or empty for all the role may do.
+    scope: String,
+}
+
+/// Answers with the page itself: a redirect could not carry the secret.
+async fn create_key(
+    State(gateway): State<Gateway>,
+    who: Visitor<Manage>,
+    Filled(form): Filled<KeyForm>,
+) -> Shown {
+    let name = form.name.trim().to_owned();
+    if !(1..=200).contains(&name.len()) {
+        return Err(Problem::invalid("a key's name has 1 to 200 bytes").into());
+    }
+    let known = crate::auth::SCOPES.contains(&form.scope.as_str());
+    if !form.scope.is_empty() && !known {
+        return Err(Problem::invalid(format!("`{}` is not a scope", form.scope)).into());
+    }
+    let (secret, hash) = new_api_key();
+    let key = NewApiKey {
+        name: name.clone(),
+        hash,
+        role: form.role,
+        scopes: Some(form.scope)
+            .into_iter()
+            .filter(|scope| !scope.is_empty())
+            .collect(),
+        created_by: who.user,
+        expires_at: None,
+    };
+    let catalog = gateway.catalog();
+    catalog
+        .create_api_key(who.tenant, key, gateway.now())
+        .await?;
+    show(&AdminPage {
+        made: Some((name, secret)),
+        ..page(&gateway, &who).await?
+    })
+}
+
+async fn revoke_key(
+    State(gateway): State<Gateway>,
+    who: Visitor<Manage>,
+    Named(key): Named<Uuid>,
+) -> Result<Redirect, Trouble> {
+    let (catalog, key) = (gateway.catalog(), ApiKeyId::from_uuid(key));
+    catalog
+        .revoke_api_key(who.tenant, key, gateway.now())
+        .await?;
+    Ok(Redirect::to("/admin#keys"))
+}
+
+#[derive(Deserialize)]
+struct KbForm {
+    name: String,
+}
+
+async fn create_kb(
+    State(gateway): State<Gateway>,
+    who: Visitor<Manage>,
+    Filled(form): Filled<KbForm>,
+) -> Result<Redirect, Trouble> {
+    let name = checked_name(&form.name)?;
+    let spec = gateway.generation_spec();
+    let catalog = gateway.catalog();
+    let kb = catalog
+        .create_kb(who.tenant, name, spec, gateway.now())
+        .await?;
+    Ok(Redirect::to(&kb_path(&kb.name)))
+}

@@ -1,0 +1,266 @@
+//! A knowledge base's documents, and one document with its versions.
+
+use askama::Template;
+use axum::Router;
+use axum::extract::State;
+use axum::response::Redirect;
+use axum::routing::{get, post};
+use catalog::{
+    Active, DocumentFilter, DocumentRow, Kb, Page, Removal, Run, RunFilter, Status, Version,
+};
+use futures::future::try_join_all;
+use model::{DocumentId, RunStatus, VersionId};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::page::{Filled, Frame, Shown, Trouble, Visitor, show};
+use super::runs::RunLine;
+use super::shown::{Moment, State as Word, count, document_name, document_state, encoded, size};
+use crate::auth::{Manage, Principal, Read};
+use crate::extract::{Asked, Named};
+use crate::gateway::Gateway;
+use crate::problem::Problem;
+
+const ROWS: u32 = 50;
+
+pub fn routes() -> Router<Gateway> {
+    Router::new()
+        .route("/kb/{kb}", get(library))
+        .route("/documents/{document}", get(document))
+        .route("/documents/{document}/rollback", post(rollback))
+        .route("/documents/{document}/deactivate", post(deactivate))
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Looked {
+    #[serde(default)]
+    text: String,
+    /// `all`, `inactive` or `failed`; else what answers or is on its way.
+    #[serde(default)]
+    show: String,
+    cursor: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "library.html")]
+struct LibraryPage {
+    frame: Frame,
+    status: Status,
+    text: String,
+    shown: String,
+    lines: Vec<DocumentLine>,
+    next: Option<String>,
+    upload_limit: u64,
+}
+
+struct DocumentLine {
+    id: DocumentId,
+    name: String,
+    uri: String,
+    state: Word,
+    size: String,
+    pages: usize,
+    chunks: String,
+    versions: u32,
+    updated: Moment,
+    inspect: Option<VersionId>,
+}
+
+async fn library(
+    State(gateway): State<Gateway>,
+    who: Visitor<Read>,
+    Named(kb): Named<String>,
+    Asked(looked): Asked<Looked>,
+) -> Shown {
+    let (frame, kb) = Frame::of_kb(&gateway, &who, "documents", &kb).await?;
+    let listed = listed(&gateway, &who, &kb, &looked).await?;
+    let lines = listed
+        .items
+        .into_iter()
+        .map(|row| line(&gateway, row, &who));
+    let next = listed.next.map(|cursor| following(&looked, &cursor));
+    show(&LibraryPage {
+        frame,
+        status: gateway.catalog().status(who.tenant, gateway.now()).await?,
+        lines: try_join_all(lines).await?,
+        next,
+        text: looked.text,
+        shown: looked.show,
+        upload_limit: gateway.settings().upload_limit,
+    })
+}
+
+fn following(looked: &Looked, cursor: &str) -> String {
+    let (text, shown) = (encoded(&looked.text), encoded(&looked.show));
+    format!("?text={text}&show={shown}&cursor={}", encoded(cursor))
+}
+
+async fn listed(
+    gateway: &Gateway,
+    who: &Principal,
+    kb: &Kb,
+    looked: &Looked,
+) -> Result<catalog::Listed<DocumentRow>, Problem> {
+    let (active, state) = match looked.show.as_str() {
+        "inactive" => (Active::Inactive, None),
+        "failed" => (Active::All, Some(catalog::VersionState::Failed)),
+        "active" => (Active::Active, None),
+        _ => (Active::All, None),
+    };
+    let text = looked.text.trim();
+    let filter = DocumentFilter {
+        kb: Some(kb.id),
+        active,
+        state,
+        text: (!text.is_empty()).then(|| text.to_owned()),
+        ..DocumentFilter::default()
+    };
+    let page = Page {
+        after: looked.cursor.clone(),
+        limit: ROWS,
+    };
+    Ok(gateway
+        .catalog()
+        .documents(who.tenant, filter, page)
+        .await?)
+}
+
+async fn line(
+    gateway: &Gateway,
+    row: DocumentRow,
+    who: &Principal,
+) -> Result<DocumentLine, Problem> {
+    let pages = match row.version {
+        Some(version) => gateway.catalog().pages(who.tenant, version).await?.len(),
+        None => 0,
+    };
+    Ok(DocumentLine {
+        id: row.id,
+        name: document_name(&row),
+        uri: row.source_uri.to_string(),
+        state: document_state(&row),
+        size: row.size.map(|bytes| size(bytes)).unwrap_or_default(),
+        pages,
+        chunks: count(row.chunks),
+        versions: row.versions,
+        updated: Moment(row.updated_at),
+        inspect: row.active,
+    })
+}
+
+#[derive(Template)]
+#[template(path = "document.html")]
+struct DocumentPage {
+    frame: Frame,
+    id: DocumentId,
+    name: String,
+    row: DocumentRow,
+    state: Word,
+    versions: Vec<VersionLine>,
+    runs: Vec<RunLine>,
+    busy: bool,
+}
+
+struct VersionLine {
+    id: VersionId,
+    active: bool,
+    can_answer: bool,
+    version: Version,
+    size: String,
+    pages: usize,
+    chunks: String,
+    created: Moment,
+}
+
+async fn document(
+    State(gateway): State<Gateway>,
+    who: Visitor<Read>,
+    Named(document): Named<Uuid>,
+) -> Shown {
+    let id = DocumentId::from_uuid(document);
+    let catalog = gateway.catalog();
+    let row = catalog.document(who.tenant, id).await?;
+    let kb = catalog.kb(who.tenant, row.kb).await?;
+    let (frame, _) = Frame::of_kb(&gateway, &who, "documents", &kb.name).await?;
+    let versions = catalog.versions(who.tenant, id).await?;
+    let versions = versions
+        .into_iter()
+        .map(|version| version_line(&gateway, &who, &row, version));
+    let filter = RunFilter {
+        document: Some(id),
+        ..RunFilter::default()
+    };
+    let runs = catalog.runs(who.tenant, filter, Page::first(ROWS)).await?;
+    show(&DocumentPage {
+        frame,
+        id,
+        name: document_name(&row),
+        state: document_state(&row),
+        busy: row.run_status.is_some_and(RunStatus::is_live),
+        versions: try_join_all(versions).await?,
+        row,
+        runs: runs.items.into_iter().map(|run: Run| run.into()).collect(),
+    })
+}
+
+async fn version_line(
+    gateway: &Gateway,
+    who: &Principal,
+    row: &DocumentRow,
+    version: Version,
+) -> Result<VersionLine, Problem> {
+    let pages = gateway.catalog().pages(who.tenant, version.id).await?;
+    let done = [
+        catalog::VersionState::Ready,
+        catalog::VersionState::Superseded,
+    ];
+    Ok(VersionLine {
+        id: version.id,
+        active: row.active == Some(version.id),
+        can_answer: done.contains(&version.state),
+        size: size(version.size),
+        pages: pages.len(),
+        chunks: count(version.chunks),
+        created: Moment(version.created_at),
+        version,
+    })
+}
+
+#[derive(Deserialize)]
+struct RollbackForm {
+    version: Uuid,
+}
+
+async fn rollback(
+    State(gateway): State<Gateway>,
+    who: Visitor<Manage>,
+    Named(document): Named<Uuid>,
+    Filled(form): Filled<RollbackForm>,
+) -> Result<Redirect, Trouble> {
+    let (id, version) = (
+        DocumentId::from_uuid(document),
+        VersionId::from_uuid(form.version),
+    );
+    let catalog = gateway.catalog();
+    catalog
+        .rollback(who.tenant, id, version, who.user, gateway.now())
+        .await?;
+    Ok(Redirect::to(&format!("/documents/{document}")))
+}
+
+async fn deactivate(
+    State(gateway): State<Gateway>,
+    who: Visitor<Manage>,
+    Named(document): Named<Uuid>,
+) -> Result<Redirect, Trouble> {
+    let removal = Removal {
+        order: None,
+        by: who.user,
+    };
+    let id = DocumentId::from_uuid(document);
+    let catalog = gateway.catalog();
+    catalog
+        .deactivate(who.tenant, id, removal, gateway.now())
+        .await?;
+    Ok(Redirect::to(&format!("/documents/{document}")))
+}

@@ -1,0 +1,73 @@
+//! The pages people use: rendered here, in the same binary, from compile-checked
+//! templates, one style sheet and one small script.
+//!
+//! A page shows what the API answers and posts plain forms; the script makes it live
+//! (uploads with their progress, parts that renew themselves, keys) and nothing
+//! breaks without it but dropping files. What documents say is always escaped, and the
+//! content security policy lets no script run that is not ours.
+
+mod admin;
+mod assets;
+mod documents;
+mod inspect;
+mod jobs;
+mod marks;
+mod page;
+mod runs;
+mod search;
+mod shown;
+mod sign_in;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    X_FRAME_OPTIONS,
+};
+use axum::http::{HeaderName, HeaderValue};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::Response;
+
+use crate::gateway::Gateway;
+use crate::layers;
+
+/// Of a form; files do not come this way.
+const FORM_LIMIT: usize = 64 * 1024;
+
+const HEADERS: [(HeaderName, &str); 5] = [
+    (
+        CONTENT_SECURITY_POLICY,
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+         connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    ),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (X_FRAME_OPTIONS, "DENY"),
+    (REFERRER_POLICY, "same-origin"),
+    (CACHE_CONTROL, "no-store"),
+];
+
+pub fn router(gateway: &Gateway) -> Router<Gateway> {
+    Router::new()
+        .merge(sign_in::routes())
+        .merge(documents::routes())
+        .merge(inspect::routes())
+        .merge(search::routes())
+        .merge(runs::routes())
+        .merge(jobs::routes())
+        .merge(admin::routes())
+        .merge(assets::routes())
+        .layer(DefaultBodyLimit::max(FORM_LIMIT))
+        .layer(from_fn(guarded))
+        .route_layer(from_fn_with_state(gateway.clone(), layers::timeout))
+        .merge(jobs::untimed_routes().layer(from_fn(guarded)))
+}
+
+/// What a browser is told to refuse, on every page.
+async fn guarded(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    for (name, value) in HEADERS {
+        let value = HeaderValue::from_static(value);
+        response.headers_mut().entry(name).or_insert(value);
+    }
+    response
+}

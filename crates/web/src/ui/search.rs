@@ -1,0 +1,207 @@
+//! Searching, and asking: passages that open where they stand.
+
+use askama::Template;
+use axum::Router;
+use axum::extract::State;
+use axum::routing::get;
+use catalog::Kb;
+use engine::search::{Filter, Hit, Mode, Request};
+use pipeline::query::{Answer, Support, Weights, answer};
+use serde::Deserialize;
+
+use super::marks::{Piece, excerpt};
+use super::page::{Frame, Shown, Visitor, show};
+use super::shown::{encoded, last_part};
+use crate::auth::Search;
+use crate::extract::{Asked, Named};
+use crate::gateway::Gateway;
+use crate::problem::Problem;
+
+const HITS: usize = 10;
+const SENTENCES: usize = 5;
+const LONGEST: usize = 8_000;
+
+pub fn routes() -> Router<Gateway> {
+    Router::new()
+        .route("/kb/{kb}/search", get(search))
+        .route("/kb/{kb}/ask", get(ask))
+}
+
+#[derive(Debug, Deserialize)]
+struct Question {
+    #[serde(default)]
+    q: String,
+    #[serde(default)]
+    mode: Mode,
+}
+
+#[derive(Template)]
+#[template(path = "search.html")]
+struct SearchPage {
+    frame: Frame,
+    q: String,
+    mode: Mode,
+    /// `None` before anything was asked.
+    hits: Option<Vec<HitCard>>,
+}
+
+impl SearchPage {
+    fn modes(&self) -> [(&'static str, &'static str, bool); 3] {
+        let is = |mode| self.mode == mode;
+        [
+            ("hybrid", "Meaning and words", is(Mode::Hybrid)),
+            ("vector", "Meaning only", is(Mode::Vector)),
+            ("text", "Words only", is(Mode::Text)),
+        ]
+    }
+}
+
+struct HitCard {
+    rank: usize,
+    name: String,
+    href: String,
+    heading: String,
+    pages: String,
+    pieces: Vec<Piece>,
+    score: String,
+    vector: Option<String>,
+    text: Option<String>,
+}
+
+impl HitCard {
+    fn new(hit: &Hit, q: &str) -> Self {
+        let leg = |leg: pipeline::query::Leg| format!("#{}, {:.3}", leg.rank, leg.score);
+        Self {
+            rank: hit.rank,
+            name: name(hit),
+            href: href(hit, q),
+            heading: hit.heading_path.join(" › "),
+            pages: pages(&hit.pages),
+            pieces: excerpt(&hit.text, &hit.highlights),
+            score: format!("{:.4}", hit.score),
+            vector: hit.vector.map(leg),
+            text: hit.text_leg.map(leg),
+        }
+    }
+}
+
+fn name(hit: &Hit) -> String {
+    let title = hit.title.clone().filter(|title| !title.trim().is_empty());
+    title.unwrap_or_else(|| last_part(hit.source_uri.as_str()))
+}
+
+/// The inspector, open at the passage.
+fn href(hit: &Hit, q: &str) -> String {
+    let chunk = format!("{}:{}", hit.chunk.unit, hit.chunk.ordinal);
+    format!(
+        "/versions/{}?chunk={}&q={}#chosen",
+        hit.version,
+        encoded(&chunk),
+        encoded(q)
+    )
+}
+
+pub fn pages(pages: &[u32]) -> String {
+    match pages {
+        [] => String::new(),
+        [one] => format!("page {one}"),
+        [first, .., last] => format!("pages {first}–{last}"),
+    }
+}
+
+async fn search(
+    State(gateway): State<Gateway>,
+    who: Visitor<Search>,
+    Named(kb): Named<String>,
+    Asked(asked): Asked<Question>,
+) -> Shown {
+    let (frame, kb) = Frame::of_kb(&gateway, &who, "search", &kb).await?;
+    let hits = found(&gateway, &kb, &asked).await?;
+    let card = |hit: &Hit| HitCard::new(hit, &asked.q);
+    show(&SearchPage {
+        frame,
+        hits: hits.map(|hits| hits.iter().map(card).collect()),
+        mode: asked.mode,
+        q: asked.q,
+    })
+}
+
+async fn found(gateway: &Gateway, kb: &Kb, asked: &Question) -> Result<Option<Vec<Hit>>, Problem> {
+    if asked.q.trim().is_empty() {
+        return Ok(None);
+    }
+    if asked.q.len() > LONGEST {
+        return Err(Problem::invalid(format!(
+            "a query has at most {LONGEST} bytes"
+        )));
+    }
+    let request = Request {
+        query: asked.q.clone(),
+        mode: asked.mode,
+        top: HITS,
+        weights: Weights::default(),
+        filter: Filter::default(),
+        neighbours: 0,
+        as_of: None,
+    };
+    Ok(Some(gateway.engine().search(kb, &request).await?))
+}
+
+#[derive(Template)]
+#[template(path = "ask.html")]
+struct AskPage {
+    frame: Frame,
+    q: String,
+    answered: Option<Answered>,
+}
+
+enum Answered {
+    Quotes(Vec<Quote>),
+    Nothing { missing: Vec<String> },
+}
+
+/// A sentence of a document, and where it stands.
+struct Quote {
+    sentence: String,
+    name: String,
+    href: String,
+    pages: String,
+    heading: String,
+}
+
+async fn ask(
+    State(gateway): State<Gateway>,
+    who: Visitor<Search>,
+    Named(kb): Named<String>,
+    Asked(asked): Asked<Question>,
+) -> Shown {
+    let (frame, kb) = Frame::of_kb(&gateway, &who, "ask", &kb).await?;
+    let hits = found(&gateway, &kb, &asked).await?;
+    let answered = hits.map(|hits| answered(&asked.q, &hits));
+    show(&AskPage {
+        frame,
+        q: asked.q,
+        answered,
+    })
+}
+
+fn answered(q: &str, hits: &[Hit]) -> Answered {
+    let passages: Vec<&str> = hits.iter().map(|hit| hit.text.as_str()).collect();
+    match answer(q, &passages, SENTENCES) {
+        Answer::Abstained { missing } => Answered::Nothing { missing },
+        Answer::Supported(supports) => {
+            let quote = |support: &Support| quote(q, &hits[support.passage], support);
+            Answered::Quotes(supports.iter().map(quote).collect())
+        }
+    }
+}
+
+fn quote(q: &str, hit: &Hit, support: &Support) -> Quote {
+    Quote {
+        sentence: hit.text[support.range.clone()].to_owned(),
+        name: name(hit),
+        href: href(hit, q),
+        pages: pages(&hit.pages),
+        heading: hit.heading_path.join(" › "),
+    }
+}

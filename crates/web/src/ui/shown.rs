@@ -1,0 +1,152 @@
+//! Figures, times and states in the words of a page.
+
+use std::borrow::Borrow;
+use std::fmt;
+
+use catalog::{DocumentRow, Run};
+use chrono::{DateTime, Utc};
+use model::{RunStatus, StepKind};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
+
+/// One part of a path, or the value of a parameter.
+pub fn encoded(text: &str) -> impl fmt::Display + '_ {
+    utf8_percent_encode(text, PATH)
+}
+
+pub fn kb_path(kb: &str) -> String {
+    format!("/kb/{}", encoded(kb))
+}
+
+/// A time, for a `<time>` element: the script says how long ago it was.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment(pub DateTime<Utc>);
+
+impl Moment {
+    pub fn of(time: impl Borrow<DateTime<Utc>>) -> Self {
+        Self(*time.borrow())
+    }
+
+    pub fn exact(&self) -> String {
+        self.0.to_rfc3339_opts(chrono::SecondsFormat::Secs, true)
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.format("%-d %b %Y, %H:%M UTC"))
+    }
+}
+
+/// Takes references too, which is what templates hand over.
+pub fn size(bytes: impl Borrow<u64>) -> String {
+    let bytes = *bytes.borrow() as f64;
+    match bytes {
+        b if b < 1000.0 => format!("{b} B"),
+        b if b < 1_000_000.0 => format!("{:.0} kB", b / 1e3),
+        b if b < 1e9 => format!("{:.1} MB", b / 1e6),
+        b => format!("{:.1} GB", b / 1e9),
+    }
+}
+
+/// 12345 as `12,345`.
+pub fn count(number: impl Borrow<u64>) -> String {
+    let digits = number.borrow().to_string();
+    let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// A word and the colour it is shown in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State {
+    pub word: String,
+    pub tone: &'static str,
+}
+
+impl State {
+    pub fn new(word: impl Into<String>, tone: &'static str) -> Self {
+        let word = word.into();
+        Self { word, tone }
+    }
+}
+
+/// Where a run is, in the words of its reader rather than those of the queue.
+pub fn run_state(run: &Run) -> State {
+    match (run.status, &run.waiting, run.stage) {
+        (RunStatus::Succeeded, ..) if run.superseded => State::new("overtaken", "quiet"),
+        (RunStatus::Succeeded, ..) => State::new("ready", "good"),
+        (RunStatus::Failed, ..) => State::new("failed", "bad"),
+        (RunStatus::Canceled, ..) => State::new("canceled", "quiet"),
+        (_, Some(what), _) => State::new(format!("waiting: {what}"), "wait"),
+        (_, None, Some(stage)) => State::new(stage_word(stage, run), "busy"),
+        (_, None, None) => State::new("queued", "busy"),
+    }
+}
+
+fn stage_word(stage: StepKind, run: &Run) -> String {
+    match stage {
+        StepKind::Prep => "parsing".to_owned(),
+        StepKind::Extract if run.units_total > 1 => {
+            format!("embedding {} of {}", run.units_done, run.units_total)
+        }
+        StepKind::Extract => "embedding".to_owned(),
+        StepKind::Finalize => "indexing".to_owned(),
+    }
+}
+
+/// What a document's row says: does it answer, is something on its way?
+pub fn document_state(row: &DocumentRow) -> State {
+    match (row.active.is_some(), row.run_status) {
+        (true, Some(RunStatus::Queued | RunStatus::Running)) => State::new("updating", "busy"),
+        (true, Some(RunStatus::Failed)) => State::new("ready, update failed", "wait"),
+        (true, _) => State::new("ready", "good"),
+        (false, Some(RunStatus::Queued | RunStatus::Running)) => State::new("on its way", "busy"),
+        (false, Some(RunStatus::Failed)) => State::new("failed", "bad"),
+        (false, Some(RunStatus::Canceled)) => State::new("canceled", "quiet"),
+        (false, _) => State::new("inactive", "quiet"),
+    }
+}
+
+/// What a document is called on a page.
+pub fn document_name(row: &DocumentRow) -> String {
+    let named = [&row.title, &row.filename];
+    let named = named
+        .into_iter()
+        .flatten()
+        .find(|name| !name.trim().is_empty());
+    named
+        .cloned()
+        .unwrap_or_else(|| last_part(row.source_uri.as_str()))
+}
+
+/// The end of a URI, which is what people call a thing.
+pub fn last_part(uri: &str) -> String {
+    let last = uri.rsplit('/').find(|part| !part.is_empty());
+    last.unwrap_or(uri).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_shown_as_people_read_them() {
+        assert_eq!(
+            [count(7), count(1234), count(1_234_567)],
+            ["7", "1,234", "1,234,567"]
+        );
+        assert_eq!(
+            [size(12), size(34_500), size(5_600_000)],
+            ["12 B", "34 kB", "5.6 MB"]
+        );
+        assert_eq!(kb_path("a b/ü"), "/kb/a%20b%2F%C3%BC");
+        assert_eq!(last_part("file:///a/report.pdf"), "report.pdf");
+    }
+}
