@@ -139,7 +139,7 @@ async fn line(
         name: document_name(&row),
         uri: row.source_uri.to_string(),
         state: document_state(&row),
-        size: row.size.map(|bytes| size(bytes)).unwrap_or_default(),
+        size: row.size.map(size).unwrap_or_default(),
         pages,
         chunks: count(row.chunks),
         versions: row.versions,

@@ -235,7 +235,7 @@ impl View {
     fn href(&self, at: usize, page: usize) -> String {
         let chunk = key(&self.chunks[at]);
         let (chunk, q) = (encoded(&chunk), encoded(&self.q));
-        format!("?page={page}&chunk={chunk}&q={q}#chosen")
+        format!("?page={page}&chunk={chunk}&q={q}")
     }
 
     fn open(&self, at: usize) -> Chosen {

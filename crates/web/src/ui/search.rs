@@ -94,7 +94,7 @@ fn name(hit: &Hit) -> String {
 fn href(hit: &Hit, q: &str) -> String {
     let chunk = format!("{}:{}", hit.chunk.unit, hit.chunk.ordinal);
     format!(
-        "/versions/{}?chunk={}&q={}#chosen",
+        "/versions/{}?chunk={}&q={}",
         hit.version,
         encoded(&chunk),
         encoded(q)

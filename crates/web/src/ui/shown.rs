@@ -42,12 +42,14 @@ impl fmt::Display for Moment {
 /// Takes references too, which is what templates hand over.
 pub fn size(bytes: impl Borrow<u64>) -> String {
     let bytes = *bytes.borrow() as f64;
-    match bytes {
-        b if b < 1000.0 => format!("{b} B"),
-        b if b < 1_000_000.0 => format!("{:.0} kB", b / 1e3),
-        b if b < 1e9 => format!("{:.1} MB", b / 1e6),
-        b => format!("{:.1} GB", b / 1e9),
-    }
+    let (figure, unit) = match bytes {
+        b if b < 1024.0 => (b, "B"),
+        b if b < 1_048_576.0 => ((b / 1024.0).round(), "kB"),
+        b if b < 1_073_741_824.0 => (b / 1_048_576.0, "MB"),
+        b => (b / 1_073_741_824.0, "GB"),
+    };
+    let figure = format!("{figure:.1}");
+    format!("{} {unit}", figure.trim_end_matches(".0"))
 }
 
 /// 12345 as `12,345`.
@@ -144,7 +146,7 @@ mod tests {
         );
         assert_eq!(
             [size(12), size(34_500), size(5_600_000)],
-            ["12 B", "34 kB", "5.6 MB"]
+            ["12 B", "34 kB", "5.3 MB"]
         );
         assert_eq!(kb_path("a b/ü"), "/kb/a%20b%2F%C3%BC");
         assert_eq!(last_part("file:///a/report.pdf"), "report.pdf");
