@@ -5,6 +5,8 @@
 //! the same run on the same input; see `report`.
 
 mod catalog;
+mod chunk;
+mod chunk_eval;
 mod coordinator;
 mod embed;
 mod index;
@@ -21,6 +23,8 @@ type Topic = (&'static str, fn(&mut Report) -> anyhow::Result<()>);
 
 const TOPICS: &[Topic] = &[
     ("catalog", catalog::run),
+    ("chunk", chunk::run),
+    ("chunk_eval", chunk_eval::run),
     ("coordinator", coordinator::run),
     ("embed", embed::run),
     ("embed-ir", embed::search),

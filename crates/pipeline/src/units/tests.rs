@@ -111,6 +111,7 @@ fn any_slicing_gives_the_same_units_also_when_stored_in_between() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn units_tile_the_text_within_their_bound(blocks in prop::collection::vec("(#{1,3} [a-c]{1,8}|[a-zé. ]{1,300}|~ [0-9]{1,3})", 1..60)) {
         let doc = parsed(&blocks.join("\n\n"));

@@ -1,0 +1,75 @@
+"""LangChain's, chonkie's and semchunk's splitters with the same tokenizer, for the bench topic `chunk`.
+
+usage: chunk.py TOKENIZER_JSON TARGET OVERLAP < text > answers.json
+
+Out: {name: {"seconds": s, "chunks": n, "longest": tokens}}, one splitter after another on
+the whole text, one thread. `longest` is counted afterwards and is not in the time.
+"""
+
+import json
+import os
+import sys
+import time
+
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+from tokenizers import Tokenizer
+
+tokenizer = Tokenizer.from_file(sys.argv[1])
+tokenizer.no_truncation()
+tokenizer.no_padding()
+target, overlap = int(sys.argv[2]), int(sys.argv[3])
+text = sys.stdin.read()
+
+
+def count(piece):
+    return len(tokenizer.encode(piece, add_special_tokens=False).ids)
+
+
+def langchain():
+    from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+    splitter = RecursiveCharacterTextSplitter(
+        chunk_size=target, chunk_overlap=overlap, length_function=count
+    )
+    return lambda: splitter.split_text(text)
+
+
+def chonkie_sentences():
+    from chonkie import SentenceChunker
+
+    chunker = SentenceChunker(tokenizer, chunk_size=target, chunk_overlap=overlap)
+    return lambda: [chunk.text for chunk in chunker.chunk(text)]
+
+
+def chonkie_recursive():
+    from chonkie import RecursiveChunker
+
+    chunker = RecursiveChunker(tokenizer, chunk_size=target)
+    return lambda: [chunk.text for chunk in chunker.chunk(text)]
+
+
+def semchunk_plain():
+    import semchunk
+
+    chunker = semchunk.chunkerify(count, target, memoize=False)
+    return lambda: chunker(text)
+
+
+answers = {}
+for name, make in {
+    "LangChain recursive": langchain,
+    "chonkie sentence": chonkie_sentences,
+    "chonkie recursive": chonkie_recursive,
+    "semchunk": semchunk_plain,
+}.items():
+    split = make()
+    start = time.perf_counter()
+    chunks = split()
+    seconds = time.perf_counter() - start
+    answers[name] = {
+        "seconds": seconds,
+        "chunks": len(chunks),
+        "longest": max(map(count, chunks)),
+    }
+json.dump(answers, sys.stdout)
