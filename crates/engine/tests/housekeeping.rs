@@ -1,0 +1,87 @@
+//! What guard and janitor take away, and what they leave.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use chrono::{TimeDelta, Utc};
+use engine::objects::Key;
+use engine::{Engine, ManualClock, Objects, Parts, Settings};
+use model::ContentHash;
+use object_store::memory::InMemory;
+use sandbox::{Program, Sandbox};
+use testkit::Place;
+
+struct House {
+    engine: Engine,
+    clock: Arc<ManualClock>,
+    place: Place,
+    _folder: tempfile::TempDir,
+}
+
+async fn house() -> House {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite://{}", folder.path().join("catalog.db").display());
+    let catalog = catalog::open(&catalog::Settings::new(url)).await.unwrap();
+    let clock = Arc::new(ManualClock::at(Utc::now()));
+    let place = testkit::place(&*catalog, Utc::now()).await.unwrap();
+    let text = folder.path().join("text");
+    let index = index::Index::open(index::Settings::default(), Arc::new(InMemory::new()), text);
+    let hash = providers::Settings::Hash(providers::HashSettings::default());
+    let parts = Parts {
+        catalog,
+        index: index.await.unwrap(),
+        objects: Objects::new(Arc::new(InMemory::new())),
+        embedder: providers::open(&hash).unwrap(),
+        // Nothing is parsed here, so no child is ever started.
+        sandbox: Arc::new(Sandbox::new(
+            sandbox::Settings::default(),
+            Program::new("none", &[]),
+        )),
+        clock: clock.clone(),
+    };
+    House {
+        engine: Engine::new(Settings::default(), parts),
+        clock,
+        place,
+        _folder: folder,
+    }
+}
+
+#[tokio::test]
+async fn old_bytes_nobody_refers_to_go_and_all_others_stay() {
+    let house = house().await;
+    let parts = house.engine.parts();
+    let tenant = house.place.tenant;
+    let staged = Key::staging(uuid::Uuid::now_v7());
+    let kept = Key::original(tenant, &ContentHash::of(b"kept"));
+    let stray = Key::original(tenant, &ContentHash::of(b"stray"));
+    for key in [&staged, &kept, &stray] {
+        let bytes = Bytes::from_static(b"bytes");
+        parts.objects.put(key, bytes).await.unwrap();
+    }
+    let admission = house.place.file("kept.txt", "kept", Utc::now());
+    parts.catalog.admit(admission, Utc::now()).await.unwrap();
+
+    let young = house.engine.tidy().await.unwrap();
+    assert_eq!((young.staged, young.originals), (0, 0));
+
+    house.clock.advance(TimeDelta::hours(25));
+    let old = house.engine.tidy().await.unwrap();
+    assert_eq!((old.staged, old.originals), (1, 1));
+    assert!(parts.objects.exists(&kept).await.unwrap());
+    assert!(!parts.objects.exists(&stray).await.unwrap());
+    assert_eq!(house.engine.housekeeping().tidied, old);
+}
+
+#[tokio::test]
+async fn a_round_of_the_guard_fails_nothing_that_waits() {
+    let house = house().await;
+    let catalog = &house.engine.parts().catalog;
+    let admission = house.place.file("a.txt", "a", Utc::now());
+    let admitted = catalog.admit(admission, Utc::now()).await.unwrap();
+    house.clock.advance(TimeDelta::days(3));
+    let round = house.engine.guard().await.unwrap();
+    assert_eq!((round.runs_recreated, round.cancels_finished), (0, 0));
+    let run = catalog.run(house.place.tenant, admitted.run.unwrap());
+    assert_eq!(run.await.unwrap().status, model::RunStatus::Queued);
+}
