@@ -6,4 +6,5 @@ mod direction;
 mod kill;
 mod meaning;
 mod mill;
+mod pages;
 mod thread;

@@ -98,7 +98,7 @@ addEventListener('popstate', () => { if ($('[data-swap]')) swap(location.href, f
 
 document.addEventListener('keydown', (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.matches('input, select, textarea')) return;
+  if (event.target.matches?.('input, select, textarea')) return;
   const wanted = $$('[data-key]').find((element) => element.dataset.key === event.key);
   if (!wanted) return;
   event.preventDefault();
