@@ -7,10 +7,7 @@ use super::measure::{Figures, Measure};
 use super::table;
 
 pub(super) fn clean(dom: &mut Dom, kept: &[Id], attempt: Attempt) {
-    let tables: Vec<Id> = dom
-        .all()
-        .filter(|id| dom.tag(*id) == "table" && table::is_data(dom, *id))
-        .collect();
+    let tables = in_data_tables(dom);
     for tags in [
         &["form", "fieldset"][..],
         &["table"],
@@ -20,6 +17,19 @@ pub(super) fn clean(dom: &mut Dom, kept: &[Id], attempt: Attempt) {
         clean_conditionally(dom, kept, tags, &tables, attempt);
     }
     drop_named(dom, kept);
+}
+
+/// Which nodes are tables of data or stand in one.
+fn in_data_tables(dom: &Dom) -> Vec<bool> {
+    let mut inside = vec![false; dom.len()];
+    let mut end = 0;
+    for id in dom.all() {
+        if id >= end && dom.tag(id) == "table" && table::is_data(dom, id) {
+            end = dom.node(id).end;
+        }
+        inside[id] = id < end;
+    }
+    inside
 }
 
 fn inside(dom: &Dom, holders: &[Id], id: Id) -> bool {
@@ -44,15 +54,19 @@ fn drop_named(dom: &mut Dom, kept: &[Id]) {
     }
 }
 
-fn clean_conditionally(dom: &mut Dom, kept: &[Id], tags: &[&str], tables: &[Id], attempt: Attempt) {
+fn clean_conditionally(
+    dom: &mut Dom,
+    kept: &[Id],
+    tags: &[&str],
+    tables: &[bool],
+    attempt: Attempt,
+) {
     let measure = Measure::of(dom);
     // Inner ones first, so that what they lose no longer speaks for the outer.
     for id in dom.all().rev() {
         let candidate =
             tags.contains(&dom.tag(id)) && inside(dom, kept, id) && !dom.node(id).dropped;
-        let spared = tables.contains(&id)
-            || inside(dom, tables, id)
-            || dom.has_ancestor(id, &["code", "pre"]);
+        let spared = tables[id] || dom.has_ancestor(id, &["code", "pre"]);
         if candidate && !spared && is_clutter(dom, &measure, id, attempt) {
             dom.drop(id);
         }

@@ -4,7 +4,7 @@
 //! is dropped is marked and passed over with all that is in it.
 
 use ego_tree::iter::Edge;
-use scraper::{Html, Node as Parsed};
+use scraper::Node as Parsed;
 
 use crate::{Budget, Error, Limits};
 
@@ -64,7 +64,7 @@ const LONGEST_VALUE: usize = 4096;
 
 impl Dom {
     pub(super) fn read(html: &str, limits: &Limits) -> Result<Self, Error> {
-        let parsed = Html::parse_document(html);
+        let parsed = super::guard::parse(html);
         let mut dom = Self { nodes: Vec::new() };
         let mut open: Vec<Id> = Vec::new();
         for edge in parsed.tree.root().traverse() {

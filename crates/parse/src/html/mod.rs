@@ -8,6 +8,7 @@ mod charset;
 mod chrome;
 mod clean;
 mod dom;
+mod guard;
 mod main_content;
 mod measure;
 mod scope;

@@ -1,0 +1,136 @@
+//! Stands before the HTML parser, whose time grows with the square of nesting and
+//! of attributes: elements nested too deep are left out, their text is not.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+
+use html5ever::TokenizerResult;
+use html5ever::tendril::StrTendril;
+use html5ever::tokenizer::{
+    BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
+};
+use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts, TreeSink};
+use scraper::{Html, HtmlTreeSink};
+
+/// No page a person wrote nests its elements this deep.
+const DEEPEST: usize = 512;
+
+/// A tag longer than this is looked at for the number of its attributes.
+const LONG_TAG: usize = 16 << 10;
+const MOST_ATTRIBUTES: usize = 512;
+
+pub(super) fn parse(html: &str) -> Html {
+    let sink = HtmlTreeSink::new(Html::new_document());
+    let guard = Guard {
+        inner: TreeBuilder::new(sink, TreeBuilderOpts::default()),
+        depth: Cell::new(0),
+    };
+    let tokenizer = Tokenizer::new(guard, TokenizerOpts::default());
+    let input = BufferQueue::default();
+    input.push_back(StrTendril::from_slice(&without_monster_tags(html)));
+    // A script would stop the tokenizer; scripts are not run, so it goes on.
+    while !matches!(tokenizer.feed(&input), TokenizerResult::Done) {}
+    tokenizer.end();
+    tokenizer.sink.inner.sink.finish()
+}
+
+struct Guard<Sink> {
+    inner: Sink,
+    depth: Cell<usize>,
+}
+
+impl<Sink: TokenSink> TokenSink for Guard<Sink> {
+    type Handle = Sink::Handle;
+
+    fn process_token(&self, token: Token, line: u64) -> TokenSinkResult<Self::Handle> {
+        match &token {
+            Token::TagToken(tag) if !self.admits(tag) => TokenSinkResult::Continue,
+            _ => self.inner.process_token(token, line),
+        }
+    }
+
+    fn end(&self) {
+        self.inner.end();
+    }
+
+    fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
+        self.inner
+            .adjusted_current_node_present_but_not_in_html_namespace()
+    }
+}
+
+impl<Sink> Guard<Sink> {
+    /// Counts elements that need an end tag; those that may do without come and go by themselves.
+    fn admits(&self, tag: &Tag) -> bool {
+        if tag.self_closing || !needs_end(&tag.name) {
+            return true;
+        }
+        let depth = self.depth.get();
+        match tag.kind {
+            TagKind::StartTag => {
+                self.depth.set(depth + 1);
+                depth < DEEPEST
+            }
+            TagKind::EndTag => {
+                self.depth.set(depth.saturating_sub(1));
+                depth <= DEEPEST
+            }
+        }
+    }
+}
+
+fn needs_end(name: &str) -> bool {
+    const FREE: &[&str] = &[
+        "html", "head", "body", "p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot",
+        "colgroup", "caption", "option", "optgroup", "rb", "rt", "rtc", "rp", "area", "base", "br",
+        "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
+        "script", "style", "title", "textarea",
+    ];
+    !FREE.contains(&name)
+}
+
+/// A tag with more attributes than anyone writes is reduced to its name.
+fn without_monster_tags(html: &str) -> Cow<'_, str> {
+    let mut out = String::new();
+    let mut kept = 0;
+    let mut from = 0;
+    while let Some(open) = html[from..].find('<').map(|at| from + at) {
+        let tag = &html[open..];
+        let Some(length) = tag_length(tag) else {
+            break;
+        };
+        if length > LONG_TAG && tag[..length].matches(['=', ' ']).count() > MOST_ATTRIBUTES {
+            let name = tag
+                .find(|c: char| c.is_whitespace())
+                .unwrap_or(length)
+                .min(length - 1);
+            out.push_str(&html[kept..open + name]);
+            kept = open + length - 1;
+        }
+        from = open + length;
+    }
+    if kept == 0 {
+        return Cow::Borrowed(html);
+    }
+    out.push_str(&html[kept..]);
+    Cow::Owned(out)
+}
+
+/// From `<` to the `>` that closes the tag, quoted values apart; 1 for what is no
+/// tag, `None` for one that is never closed.
+fn tag_length(tag: &str) -> Option<usize> {
+    let bytes = tag.as_bytes();
+    if !bytes.get(1).is_some_and(u8::is_ascii_alphabetic) {
+        return Some(1);
+    }
+    let mut quote = None;
+    for (at, byte) in bytes.iter().enumerate() {
+        match (quote, byte) {
+            (None, b'>') => return Some(at + 1),
+            (None, b'"' | b'\'') if bytes[at - 1] == b'=' => quote = Some(*byte),
+            (Some(open), byte) if open == *byte => quote = None,
+            _ => {}
+        }
+    }
+    None
+}
