@@ -211,7 +211,8 @@ impl TextBuilder {
         parsed.language = language::of_text(&self.text, &self.atoms).or(parsed.language);
         parsed.text = self.text;
         parsed.atoms = self.atoms;
-        if parsed.title.is_none() {
+        // The names of fields are headings of a kind, but no titles.
+        if parsed.title.is_none() && format != Format::Json {
             parsed.title = first_heading(&parsed);
         }
         if parsed.atoms.is_empty() && parsed.gaps.is_empty() {

@@ -25,12 +25,18 @@ mod xml;
 
 mod csv;
 mod docx;
+mod eml;
+mod epub;
 mod html;
 mod json;
 mod json_lines;
 mod md;
+mod odt;
 pub mod pdf;
+mod pptx;
+mod rtf;
 mod text;
+mod xlsx;
 
 use std::ops::Range;
 
@@ -85,16 +91,19 @@ pub fn parse_part(
         options,
     };
     match format {
-        Format::Docx => docx::parse(&input),
-        Format::Html => html::parse(&input),
         Format::Pdf => pdf::parse(&input),
-        Format::Markdown => md::parse(&input),
-        Format::Text => text::parse(&input),
-        Format::Csv => csv::parse(&input),
+        Format::Docx => docx::parse(&input),
+        Format::Pptx => pptx::parse(&input),
+        Format::Xlsx => xlsx::parse(&input),
+        Format::Odt => odt::parse(&input),
+        Format::Epub => epub::parse(&input),
+        Format::Rtf => rtf::parse(&input),
+        Format::Html => html::parse(&input),
+        Format::Eml => eml::parse(&input),
         Format::Json => json::parse(&input),
         Format::JsonLines => json_lines::parse(&input),
-        _ => Err(Error::Unsupported {
-            what: format!("{format} in this build"),
-        }),
+        Format::Csv => csv::parse(&input),
+        Format::Markdown => md::parse(&input),
+        Format::Text => text::parse(&input),
     }
 }

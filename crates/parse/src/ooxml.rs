@@ -47,6 +47,10 @@ impl Relations {
         })
     }
 
+    pub(crate) fn get(&self, id: &str) -> Option<&Relation> {
+        self.by_id.get(id)
+    }
+
     /// The target of the first relation of a kind.
     pub(crate) fn first(&self, kind: &str) -> Option<&str> {
         let of_kind = |relation: &&Relation| relation.kind == kind;

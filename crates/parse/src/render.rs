@@ -79,7 +79,8 @@ fn write_markdown(out: &mut String, atom: &Atom, text: &str) {
 }
 
 fn write_item(out: &mut String, depth: u8, marker: Option<&str>, text: &str) {
-    let indent = "  ".repeat(usize::from(depth));
+    // Four blanks reach under the text of any usual marker.
+    let indent = "    ".repeat(usize::from(depth));
     let marker = marker.unwrap_or("-");
     let first = format!("{indent}{marker} ");
     let rest = " ".repeat(first.chars().count());

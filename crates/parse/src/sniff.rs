@@ -18,7 +18,7 @@ pub(crate) fn head(bytes: &[u8], hints: &Hints) -> Result<Option<Format>, Error>
         return of_nothing(hints).map(Some);
     }
     let bytes = &bytes[..bytes.len().min(Format::HEAD_BYTES)];
-    if let Some(format) = by_magic(bytes) {
+    if let Some(format) = by_magic(bytes, hints) {
         return Ok(Some(format));
     }
     if bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06") {
@@ -46,15 +46,21 @@ fn of_nothing(hints: &Hints) -> Result<Format, Error> {
     }
 }
 
-fn by_magic(bytes: &[u8]) -> Option<Format> {
-    let start = &bytes[..bytes.len().min(PDF_HEADER_WITHIN)];
-    if start.starts_with(b"{\\rtf") {
+fn by_magic(bytes: &[u8], hints: &Hints) -> Option<Format> {
+    if bytes.starts_with(b"{\\rtf") {
         return Some(Format::Rtf);
     }
-    start
-        .windows(5)
-        .any(|window| window == b"%PDF-")
-        .then_some(Format::Pdf)
+    let start = &bytes[..bytes.len().min(PDF_HEADER_WITHIN)];
+    let header = start.windows(5).position(|window| window == b"%PDF-")?;
+    // Further in, it may as well be a text that speaks of PDF or a mail that carries one.
+    let is_pdf = header == 0
+        || match hints.suggested() {
+            Some(suggested) => suggested == Format::Pdf,
+            None => bytes
+                .windows(5)
+                .any(|window| window == b" obj\n" || window == b" obj\r"),
+        };
+    is_pdf.then_some(Format::Pdf)
 }
 
 fn known_binary(bytes: &[u8]) -> Option<&'static str> {

@@ -36,6 +36,13 @@ impl Element {
         found.map(|(_, value)| value.as_str())
     }
 
+    /// The relation an element points to: `r:id`, whatever prefix it is written with.
+    pub(crate) fn related(&self) -> Option<&str> {
+        let ids = self.attributes.iter().filter(|(name, _)| name == "id");
+        ids.map(|(_, value)| value.as_str())
+            .find(|value| value.starts_with(|c: char| c.is_alphabetic()))
+    }
+
     pub(crate) fn elements(&self) -> impl Iterator<Item = &Element> {
         self.nodes.iter().filter_map(|node| match node {
             Node::Element(element) => Some(element),

@@ -62,6 +62,15 @@ impl<Sink: TokenSink> TokenSink for Guard<Sink> {
 impl<Sink> Guard<Sink> {
     /// Counts elements that need an end tag; those that may do without come and go by themselves.
     fn admits(&self, tag: &Tag) -> bool {
+        // XHTML may close these at once; HTML would read on for their end.
+        if tag.self_closing
+            && matches!(
+                &*tag.name,
+                "title" | "script" | "style" | "textarea" | "iframe" | "a"
+            )
+        {
+            return false;
+        }
         if tag.self_closing || !needs_end(&tag.name) {
             return true;
         }

@@ -34,7 +34,6 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
 }
 
 /// Everything in a piece of HTML that is part of another document.
-#[expect(dead_code, reason = "EPUB and mail read their parts with it")]
 pub(crate) fn write_all(html: &str, limits: &Limits, out: &mut TextBuilder) -> Result<(), Error> {
     let dom = Dom::read(html, limits)?;
     blocks::write(&dom, out)

@@ -2,60 +2,58 @@
 //! recursion here is bounded too.
 
 use model::{AtomKind, Table};
-use serde_json::Value;
 
+use super::value::Json;
 use crate::Error;
 use crate::builder::{Piece, TextBuilder};
 
-pub(super) fn document(value: &Value, out: &mut TextBuilder) -> Result<(), Error> {
+pub(super) fn document(value: &Json, out: &mut TextBuilder) -> Result<(), Error> {
     section(value, 1, out)
 }
 
-fn section(value: &Value, level: u8, out: &mut TextBuilder) -> Result<(), Error> {
+fn section(value: &Json, level: u8, out: &mut TextBuilder) -> Result<(), Error> {
     match value {
-        Value::Object(fields) => {
+        Json::Object(fields) => {
             let (flat, deep): (Vec<_>, Vec<_>) = fields.iter().partition(|(_, v)| is_flat(v));
-            let lines: Vec<String> = flat
+            let lines = flat
                 .iter()
-                .map(|(k, v)| format!("{k}: {}", flat_text(v)))
-                .collect();
+                .map(|(name, v)| format!("{name}: {}", flat_text(v)));
+            let lines: Vec<String> = lines.collect();
             out.push(Piece::new(AtomKind::Paragraph, lines.join("\n")))?;
             for (name, value) in deep {
-                out.push(Piece::new(
-                    AtomKind::Heading {
-                        level: level.min(6),
-                    },
-                    name.as_str(),
-                ))?;
+                let heading = AtomKind::Heading {
+                    level: level.min(6),
+                };
+                out.push(Piece::new(heading, name.as_str()))?;
                 section(value, level + 1, out)?;
             }
             Ok(())
         }
-        Value::Array(items) => match table(items) {
+        Json::Array(items) => match table(items) {
             Some(table) => out.push(Piece::table(table)),
             None => items.iter().try_for_each(|item| section(item, level, out)),
         },
-        scalar => out.push(Piece::new(AtomKind::Paragraph, flat_text(scalar))),
+        Json::Scalar(text) => out.push(Piece::new(AtomKind::Paragraph, text.as_str())),
     }
 }
 
 /// One value as one paragraph: `name: value` lines, inner names joined by dots.
-pub(crate) fn record(value: &Value) -> String {
+pub(crate) fn record(value: &Json) -> String {
     let mut lines = Vec::new();
     flatten("", value, &mut lines);
     lines.join("\n")
 }
 
-fn flatten(name: &str, value: &Value, lines: &mut Vec<String>) {
+fn flatten(name: &str, value: &Json, lines: &mut Vec<String>) {
     let inner = |key: &str| match name {
         "" => key.to_owned(),
         name => format!("{name}.{key}"),
     };
     match value {
-        Value::Object(fields) => fields
+        Json::Object(fields) => fields
             .iter()
             .for_each(|(k, v)| flatten(&inner(k), v, lines)),
-        Value::Array(items) if !is_flat(value) => {
+        Json::Array(items) if !is_flat(value) => {
             items.iter().for_each(|item| flatten(name, item, lines));
         }
         flat if name.is_empty() => lines.push(flat_text(flat)),
@@ -63,40 +61,47 @@ fn flatten(name: &str, value: &Value, lines: &mut Vec<String>) {
     }
 }
 
-fn is_flat(value: &Value) -> bool {
+fn is_flat(value: &Json) -> bool {
     match value {
-        Value::Object(_) => false,
-        Value::Array(items) => items.len() <= 32 && items.iter().all(is_scalar),
-        _ => true,
+        Json::Object(_) => false,
+        Json::Array(items) => items.len() <= 32 && items.iter().all(is_scalar),
+        Json::Scalar(_) => true,
     }
 }
 
-fn is_scalar(value: &Value) -> bool {
-    !matches!(value, Value::Object(_) | Value::Array(_))
+fn is_scalar(value: &Json) -> bool {
+    matches!(value, Json::Scalar(_))
 }
 
-fn flat_text(value: &Value) -> String {
+/// Of a flat value; others have no text of their own.
+fn flat_text(value: &Json) -> String {
     match value {
-        Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(flat_text).collect::<Vec<_>>().join(", "),
-        other => other.to_string(),
+        Json::Scalar(text) => text.clone(),
+        Json::Array(items) => items.iter().map(flat_text).collect::<Vec<_>>().join(", "),
+        Json::Object(_) => String::new(),
     }
 }
 
 /// Objects with the same flat fields, two or more of them, make a table.
-fn table(items: &[Value]) -> Option<Table> {
-    let Some(Value::Object(first)) = items.first() else {
+fn table(items: &[Json]) -> Option<Table> {
+    let Some(Json::Object(first)) = items.first() else {
         return None;
     };
-    let names: Vec<String> = first.keys().cloned().collect();
+    let names: Vec<String> = first.iter().map(|(name, _)| name.clone()).collect();
     let mut rows = vec![names.clone()];
     for item in items {
-        let fields = item.as_object()?;
-        let same = fields.len() == names.len() && fields.values().all(is_flat);
-        if !same || !names.iter().all(|name| fields.contains_key(name)) {
+        let Json::Object(fields) = item else {
+            return None;
+        };
+        let same = fields.len() == names.len()
+            && fields
+                .iter()
+                .zip(&names)
+                .all(|((field, value), name)| field == name && is_flat(value));
+        if !same {
             return None;
         }
-        rows.push(names.iter().map(|name| flat_text(&fields[name])).collect());
+        rows.push(fields.iter().map(|(_, value)| flat_text(value)).collect());
     }
     (items.len() >= 2 && names.len() <= 12).then_some(Table {
         header_rows: 1,

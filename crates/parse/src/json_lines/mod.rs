@@ -4,8 +4,9 @@
 use model::{AtomKind, Parsed};
 
 use crate::builder::{Piece, TextBuilder};
+use crate::json::{self, Json};
 use crate::stream::{self, Blocks, Line};
-use crate::{Error, Format, Input, Limits, json};
+use crate::{Error, Format, Input, Limits};
 
 pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
     stream::whole(Format::JsonLines, input.bytes, input.limits)
@@ -49,7 +50,7 @@ impl Blocks for Records {
         if line.text.trim().is_empty() {
             return Ok(());
         }
-        match serde_json::from_str(line.text) {
+        match serde_json::from_str::<Json>(line.text) {
             Ok(value) => out.push(
                 Piece::new(AtomKind::Paragraph, json::record(&value))
                     .from_source(line.start, line.end),
@@ -65,7 +66,7 @@ impl Blocks for Records {
         if let Some(first) = self.first_skipped {
             let skipped = self.skipped;
             out.warn(format!(
-                "{skipped} records are not JSON and were skipped, the first on line {first}"
+                "records that are not JSON were skipped: {skipped}, the first on line {first}"
             ));
         }
         Ok(())

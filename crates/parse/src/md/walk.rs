@@ -98,7 +98,7 @@ impl<'a> Walk<'a> {
             Event::DisplayMath(math) => self.display_math(&math, range),
             Event::Html(html) => self.inline(&html, range),
             Event::InlineHtml(html) => self.inline(&html_text::words(&html), range),
-            Event::FootnoteReference(name) => self.inline(&format!("[{name}]"), range),
+            Event::FootnoteReference(name) => self.inline(&format!("[^{name}]"), range),
             Event::SoftBreak => self.inline(" ", range),
             Event::HardBreak => self.inline("\n", range),
             Event::TaskListMarker(done) => self.inline(if done { "[x] " } else { "[ ] " }, range),

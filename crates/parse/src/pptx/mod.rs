@@ -1,0 +1,44 @@
+//! Presentations: slide by slide, the title as a heading, then text, tables and notes.
+
+mod slide;
+
+use model::Parsed;
+
+use crate::archive::Archive;
+use crate::builder::TextBuilder;
+use crate::ooxml::{self, Relations, whole_part};
+use crate::{Error, Format, Input, Limits};
+
+const FORMAT: Format = Format::Pptx;
+const MAIN: &str = "ppt/presentation.xml";
+
+pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
+    let mut archive = Archive::open(input.bytes, FORMAT, input.limits)?;
+    let mut out = TextBuilder::new(input.limits);
+    ooxml::properties(&mut archive, FORMAT, input.limits, &mut out);
+    for name in slides(&mut archive, input.limits)? {
+        match whole_part(&mut archive, &name, FORMAT, input.limits)? {
+            Some(root) => slide::write(&root, &mut out)?,
+            None => out.gap(None, format!("the slide `{name}` is missing from the file")),
+        }
+        let relations = Relations::of(&mut archive, &name, FORMAT, input.limits)?;
+        if let Some(notes) = relations.first("notesSlide")
+            && let Some(root) = whole_part(&mut archive, notes, FORMAT, input.limits)?
+        {
+            slide::write_notes(&root, &mut out)?;
+        }
+    }
+    Ok(out.finish(FORMAT))
+}
+
+/// Names of the slides in the order they are shown.
+fn slides(archive: &mut Archive<'_>, limits: &Limits) -> Result<Vec<String>, Error> {
+    let root = whole_part(archive, MAIN, FORMAT, limits)?
+        .ok_or_else(|| Error::damaged(FORMAT, "it has no presentation part"))?;
+    let relations = Relations::of(archive, MAIN, FORMAT, limits)?;
+    let list = root.child("p:sldIdLst");
+    let ids = list.into_iter().flat_map(|list| list.children("p:sldId"));
+    // `id` is a number of the slide's own; the relation's is `r:id`, kept second.
+    let targets = ids.filter_map(|id| relations.get(id.related()?));
+    Ok(targets.map(|relation| relation.target.clone()).collect())
+}

@@ -1,0 +1,375 @@
+//! From tokens to pieces, with the state of each group kept on a stack.
+
+use std::collections::BTreeMap;
+
+use encoding_rs::{Encoding, WINDOWS_1252};
+use model::{AtomKind, Table};
+
+use super::token::Token;
+use crate::builder::{Piece, TextBuilder};
+use crate::{Budget, Error, Limits};
+
+/// Where the text of a group goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Target {
+    Body,
+    Nowhere,
+    Title,
+    Author,
+    StyleName,
+    Footnote,
+    Furniture,
+    Marker,
+}
+
+#[derive(Debug, Clone)]
+struct Group {
+    into: Target,
+    /// Characters that stand in for one `\u`, to be passed over.
+    stand_ins: usize,
+    hidden: bool,
+}
+
+pub(super) struct Reader<'a> {
+    out: &'a mut TextBuilder,
+    limits: Limits,
+    groups: Vec<Group>,
+    code_page: &'static Encoding,
+    /// Bytes not yet decoded: characters of some code pages take two.
+    bytes: Vec<u8>,
+    skip: usize,
+    starred: bool,
+    text: String,
+    side: String,
+    marker: Option<String>,
+    style: i32,
+    outline: Option<u8>,
+    in_table: bool,
+    row: Vec<String>,
+    rows: Vec<Vec<String>>,
+    /// Style numbers that are headings.
+    headings: BTreeMap<i32, u8>,
+    notes: Vec<String>,
+    /// The first half of a character that takes two `\\u`.
+    half: Option<u16>,
+    in_info: bool,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(out: &'a mut TextBuilder, limits: &Limits) -> Self {
+        Self {
+            out,
+            limits: *limits,
+            groups: Vec::new(),
+            code_page: WINDOWS_1252,
+            bytes: Vec::new(),
+            skip: 0,
+            starred: false,
+            text: String::new(),
+            side: String::new(),
+            marker: None,
+            style: 0,
+            outline: None,
+            in_table: false,
+            row: Vec::new(),
+            rows: Vec::new(),
+            headings: BTreeMap::new(),
+            notes: Vec::new(),
+            half: None,
+            in_info: false,
+        }
+    }
+
+    pub(super) fn token(&mut self, token: Token<'_>) -> Result<(), Error> {
+        match token {
+            Token::Byte(byte) => {
+                if self.skip > 0 {
+                    self.skip -= 1;
+                } else {
+                    self.bytes.push(byte);
+                }
+                self.bounded()
+            }
+            Token::Open => self.open(),
+            Token::Close => self.close(),
+            Token::Symbol(symbol) => {
+                self.symbol(symbol);
+                Ok(())
+            }
+            Token::Word(name, number) => self.word(name, number),
+        }
+    }
+
+    /// A paragraph or a side text without end must not grow without end.
+    fn bounded(&self) -> Result<(), Error> {
+        let held = (self.bytes.len() + self.text.len() + self.side.len()) as u64;
+        match held > self.limits.text_bytes {
+            true => Err(Error::OverBudget {
+                budget: Budget::TextBytes,
+                limit: self.limits.text_bytes,
+            }),
+            false => Ok(()),
+        }
+    }
+
+    fn group(&self) -> Group {
+        self.groups.last().cloned().unwrap_or(Group {
+            into: Target::Body,
+            stand_ins: 1,
+            hidden: false,
+        })
+    }
+
+    fn set(&mut self, change: impl FnOnce(&mut Group)) {
+        if let Some(group) = self.groups.last_mut() {
+            change(group);
+        }
+    }
+
+    fn open(&mut self) -> Result<(), Error> {
+        self.decode();
+        let group = self.group();
+        self.groups.push(group);
+        match self.groups.len() > self.limits.nesting as usize * 4 {
+            true => Err(Error::OverBudget {
+                budget: Budget::Nesting,
+                limit: u64::from(self.limits.nesting) * 4,
+            }),
+            false => Ok(()),
+        }
+    }
+
+    fn close(&mut self) -> Result<(), Error> {
+        self.decode();
+        let closed = self
+            .groups
+            .pop()
+            .map_or(Target::Nowhere, |group| group.into);
+        self.starred = false;
+        if closed == Target::StyleName {
+            let name = std::mem::take(&mut self.side);
+            self.name_style(&name);
+            return Ok(());
+        }
+        if self.group().into == closed {
+            return Ok(());
+        }
+        let side = std::mem::take(&mut self.side);
+        match closed {
+            Target::Title => self.out.title(&side),
+            Target::Author => self.out.property("author", &side),
+            Target::Footnote => {
+                self.notes.push(side);
+                let number = self.notes.len();
+                self.text.push_str(&format!("[^{number}]"));
+            }
+            Target::Furniture => self.out.push(Piece::new(AtomKind::Furniture, side))?,
+            Target::Marker => self.marker = Some(side.trim().to_owned()),
+            Target::StyleName | Target::Body | Target::Nowhere => {}
+        }
+        Ok(())
+    }
+
+    fn name_style(&mut self, name: &str) {
+        let name = name.trim_end_matches(';').trim().to_lowercase();
+        let level = name
+            .strip_prefix("heading ")
+            .and_then(|n| n.trim().parse().ok());
+        let level = level.or((name == "title").then_some(1));
+        if let Some(level) = level {
+            self.headings.insert(self.style, level);
+        }
+        self.style = 0;
+    }
+
+    fn symbol(&mut self, symbol: u8) {
+        self.decode();
+        match symbol {
+            b'*' => self.starred = true,
+            b'~' => self.add(" "),
+            b'_' => self.add("-"),
+            b'\\' | b'{' | b'}' => self.add(&char::from(symbol).to_string()),
+            _ => {}
+        }
+    }
+
+    fn word(&mut self, name: &str, number: Option<i32>) -> Result<(), Error> {
+        if name != "u" {
+            self.decode();
+        }
+        if let Some(into) = destination(name) {
+            self.starred = false;
+            let inner = matches!(into, Target::Title | Target::Author);
+            if self.group().into != Target::Nowhere || (inner && self.in_info) {
+                self.set(|group| group.into = into);
+            }
+            self.in_info |= name == "info";
+            return Ok(());
+        }
+        if std::mem::take(&mut self.starred) {
+            self.set(|group| group.into = Target::Nowhere);
+            return Ok(());
+        }
+        self.formatting(name, number)
+    }
+
+    fn formatting(&mut self, name: &str, number: Option<i32>) -> Result<(), Error> {
+        match name {
+            "ansicpg" => self.code_page = code_page(number),
+            "u" => self.unicode(number.unwrap_or(0)),
+            "uc" => self.set(|group| group.stand_ins = number.unwrap_or(1).clamp(0, 8) as usize),
+            "v" => self.set(|group| group.hidden = number != Some(0)),
+            "plain" => self.set(|group| group.hidden = false),
+            "par" | "sect" | "page" => self.paragraph()?,
+            "line" => self.add("\n"),
+            "tab" => self.add("\t"),
+            "emdash" => self.add("\u{2014}"),
+            "endash" => self.add("\u{2013}"),
+            "bullet" => self.add("\u{2022}"),
+            "lquote" => self.add("\u{2018}"),
+            "rquote" => self.add("\u{2019}"),
+            "ldblquote" => self.add("\u{201c}"),
+            "rdblquote" => self.add("\u{201d}"),
+            "pard" if self.group().into != Target::StyleName => {
+                self.style = 0;
+                self.outline = None;
+                self.in_table = false;
+            }
+            "intbl" => self.in_table = true,
+            "s" => self.style = number.unwrap_or(0),
+            "outlinelevel" => self.outline = number.and_then(|n| u8::try_from(n).ok()),
+            "cell" | "nestcell" => self.row.push(std::mem::take(&mut self.text)),
+            "row" | "nestrow" => self.rows.push(std::mem::take(&mut self.row)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn unicode(&mut self, number: i32) {
+        self.decode();
+        // Kept as a signed 16-bit number; halves of pairs come one after the other.
+        let unit = number as u16;
+        let text = match unit {
+            0xd800..=0xdbff => {
+                self.half = Some(unit);
+                String::new()
+            }
+            0xdc00..=0xdfff => {
+                let pair = [self.half.take().unwrap_or(0xfffd), unit];
+                String::from_utf16_lossy(&pair)
+            }
+            unit => String::from_utf16_lossy(&[unit]),
+        };
+        self.add(&text);
+        self.skip = self.group().stand_ins;
+    }
+
+    fn decode(&mut self) {
+        self.skip = 0;
+        if self.bytes.is_empty() {
+            return;
+        }
+        let bytes = std::mem::take(&mut self.bytes);
+        let (text, _) = self.code_page.decode_without_bom_handling(&bytes);
+        self.add(&text);
+    }
+
+    fn add(&mut self, text: &str) {
+        let group = self.group();
+        match group.into {
+            Target::Nowhere => {}
+            Target::Body if group.hidden => {}
+            Target::Body => self.text.push_str(text),
+            _ => self.side.push_str(text),
+        }
+    }
+
+    fn paragraph(&mut self) -> Result<(), Error> {
+        match self.group().into {
+            Target::Body => {}
+            Target::Nowhere => return Ok(()),
+            _ => {
+                self.side.push('\n');
+                return Ok(());
+            }
+        }
+        if self.in_table {
+            self.text.push('\n');
+            return Ok(());
+        }
+        self.table()?;
+        let text = std::mem::take(&mut self.text);
+        let heading = self.outline.map(|level| level.saturating_add(1));
+        let heading = heading
+            .filter(|level| *level <= 9)
+            .or(self.headings.get(&self.style).copied());
+        let kind = match (heading, self.marker.take()) {
+            (Some(level), _) => AtomKind::Heading { level },
+            (None, Some(marker)) => AtomKind::ListItem {
+                depth: 0,
+                marker: marker.chars().any(char::is_alphanumeric).then_some(marker),
+            },
+            (None, None) => AtomKind::Paragraph,
+        };
+        self.out.push(Piece::new(kind, text))
+    }
+
+    fn table(&mut self) -> Result<(), Error> {
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.retain(|row| row.iter().any(|cell| !cell.trim().is_empty()));
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let table = Table {
+            header_rows: 0,
+            rows,
+        };
+        self.out.push(Piece::table(table))
+    }
+
+    pub(super) fn finish(&mut self) -> Result<(), Error> {
+        self.decode();
+        self.in_table = false;
+        self.groups.clear();
+        self.paragraph()?;
+        for (at, note) in std::mem::take(&mut self.notes).into_iter().enumerate() {
+            let marker = (at + 1).to_string();
+            self.out
+                .push(Piece::new(AtomKind::Footnote { marker }, note))?;
+        }
+        Ok(())
+    }
+}
+
+/// Control words that begin a group of their own.
+fn destination(name: &str) -> Option<Target> {
+    Some(match name {
+        "title" => Target::Title,
+        "author" => Target::Author,
+        "stylesheet" => Target::StyleName,
+        "footnote" => Target::Footnote,
+        "header" | "headerl" | "headerr" | "headerf" | "footer" | "footerl" | "footerr"
+        | "footerf" => Target::Furniture,
+        "listtext" | "pntext" => Target::Marker,
+        "fonttbl" | "colortbl" | "listtable" | "listoverridetable" | "pict" | "object"
+        | "objdata" | "fldinst" | "themedata" | "colorschememapping" | "datastore"
+        | "latentstyles" | "rsidtbl" | "generator" | "revtbl" | "filetbl" | "info"
+        | "nonshppict" | "annotation" | "atnid" | "atnauthor" | "xmlnstbl" | "pgptbl"
+        | "bkmkstart" | "bkmkend" | "xe" | "tc" | "deleted" => Target::Nowhere,
+        _ => return None,
+    })
+}
+
+fn code_page(number: Option<i32>) -> &'static Encoding {
+    let label = match number {
+        Some(932) => "shift_jis".to_owned(),
+        Some(936) => "gbk".to_owned(),
+        Some(949) => "euc-kr".to_owned(),
+        Some(950) => "big5".to_owned(),
+        Some(65001) => "utf-8".to_owned(),
+        Some(10000) => "macintosh".to_owned(),
+        Some(number) => format!("windows-{number}"),
+        None => return WINDOWS_1252,
+    };
+    Encoding::for_label(label.as_bytes()).unwrap_or(WINDOWS_1252)
+}

@@ -1,0 +1,91 @@
+//! Workbooks: each sheet under its name, its rows in tables of a few rows that
+//! repeat the first row as their header.
+
+mod cell;
+mod dates;
+mod sheet;
+
+use model::{AtomKind, Parsed};
+
+use crate::archive::Archive;
+use crate::builder::{Piece, TextBuilder};
+use crate::ooxml::{self, Relations, whole_part};
+use crate::xml::{Element, Token, Xml};
+use crate::{Error, Format, Input, Limits};
+
+const FORMAT: Format = Format::Xlsx;
+const MAIN: &str = "xl/workbook.xml";
+
+pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
+    let limits = input.limits;
+    let mut archive = Archive::open(input.bytes, FORMAT, limits)?;
+    let mut out = TextBuilder::new(limits);
+    ooxml::properties(&mut archive, FORMAT, limits, &mut out);
+    let workbook = whole_part(&mut archive, MAIN, FORMAT, limits)?.ok_or_else(|| {
+        Error::damaged(
+            FORMAT,
+            "it has no workbook part (a binary workbook is not read)",
+        )
+    })?;
+    let relations = Relations::of(&mut archive, MAIN, FORMAT, limits)?;
+    let strings = shared_strings(&mut archive, relations.first("sharedStrings"), limits)?;
+    let styles = match relations.first("styles") {
+        Some(name) => whole_part(&mut archive, name, FORMAT, limits)?,
+        None => None,
+    };
+    let cells = cell::Cells::new(strings, styles.as_ref(), &workbook);
+    for (name, target) in sheets(&workbook, &relations) {
+        out.push(Piece::new(AtomKind::Heading { level: 1 }, name))?;
+        match archive.part(&target)? {
+            Some(part) => sheet::write(&mut Xml::new(part, FORMAT, limits), &cells, &mut out)?,
+            None => out.gap(
+                None,
+                format!("the sheet `{target}` is missing from the file"),
+            ),
+        }
+    }
+    Ok(out.finish(FORMAT))
+}
+
+/// Names and parts of the sheets a reader sees.
+fn sheets(workbook: &Element, relations: &Relations) -> Vec<(String, String)> {
+    let list = workbook.child("x:sheets");
+    let sheets = list.into_iter().flat_map(|list| list.children("x:sheet"));
+    let shown =
+        sheets.filter(|sheet| !matches!(sheet.attribute("state"), Some("hidden" | "veryHidden")));
+    shown
+        .filter_map(|sheet| {
+            let target = &relations.get(sheet.related()?)?.target;
+            Some((sheet.attribute("name")?.to_owned(), target.clone()))
+        })
+        .collect()
+}
+
+fn shared_strings(
+    archive: &mut Archive<'_>,
+    name: Option<&str>,
+    limits: &Limits,
+) -> Result<Vec<String>, Error> {
+    let mut strings = Vec::new();
+    let Some(part) = name.map(|name| archive.part(name)).transpose()?.flatten() else {
+        return Ok(strings);
+    };
+    let mut xml = Xml::new(part, FORMAT, limits);
+    let mut bytes = 0;
+    while let Some(token) = xml.next()? {
+        if let Token::Start(element) = token
+            && element.name == "x:si"
+        {
+            let text = cell::rich_text(&xml.tree(element)?);
+            bytes += text.len() as u64 + 24;
+            strings.push(text);
+            if bytes > limits.text_bytes {
+                return Err(Error::OverBudget {
+                    budget: crate::Budget::TextBytes,
+                    limit: limits.text_bytes,
+                });
+            }
+        }
+    }
+    Ok(strings)
+}
