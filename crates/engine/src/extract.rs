@@ -2,7 +2,7 @@
 
 use catalog::{Claim, Completion, UnitDone, UnitOutcome};
 use index::{Fence, IndexedChunk, Space, UnitPlace};
-use model::{Chunk, ChunkId, ContentHash, FollowUps, Step, Unit, UnitName};
+use model::{Chunk, ChunkId, ContentHash, FollowUps, Step, TokenCounter, Unit, UnitName};
 use pipeline::batch::{BatchKey, Passage};
 
 use crate::objects::Key;
@@ -24,7 +24,7 @@ impl Engine {
         let key = Key::unit(claim.tenant, version.id, pass, name);
         let unit: Unit = self.parts.objects.get_json(&key).await?;
         let chunks = self.chunk(unit, &version.generation).await?;
-        let tokens = chunks.iter().map(|chunk| u64::from(chunk.tokens)).sum();
+        let tokens = chunks.iter().map(|cut| cut.tokens as u64).sum();
         let (chunks, reused) = self.embed(claim, name, chunks, &version).await?;
         let count = chunks.len() as u64;
 
@@ -80,15 +80,14 @@ impl Engine {
         &self,
         claim: &Claim,
         unit: &UnitName,
-        chunks: Vec<Chunk>,
+        chunks: Vec<Cut>,
         version: &catalog::Version,
     ) -> Result<(Vec<IndexedChunk>, u64), Error> {
-        let title = version.title.as_deref();
         let model = &self.parts.embedder.info().name;
-        let passages: Vec<Passage> = chunks
-            .iter()
-            .map(|chunk| passage(claim, unit, chunk, title))
-            .collect();
+        let (chunks, passages): (Vec<Chunk>, Vec<Passage>) = chunks
+            .into_iter()
+            .map(|cut| cut.passage(claim, unit))
+            .unzip();
         let hashes: Vec<ContentHash> = passages.iter().map(|p| p.input_hash).collect();
         let known = self
             .parts
@@ -124,25 +123,44 @@ impl Engine {
         Ok((indexed, reused))
     }
 
-    async fn chunk(
-        &self,
-        unit: Unit,
-        generation: &catalog::Generation,
-    ) -> Result<Vec<Chunk>, Error> {
+    async fn chunk(&self, unit: Unit, generation: &catalog::Generation) -> Result<Vec<Cut>, Error> {
         let policy = generation.spec.policy;
         let tokens = self.parts.embedder.tokens();
-        tokio::task::spawn_blocking(move || pipeline::chunk::chunk(&unit, policy, &*tokens))
-            .await
-            .map_err(|_| Error::StageStopped)
+        let limit = self.parts.embedder.info().max_tokens as usize;
+        tokio::task::spawn_blocking(move || {
+            let chunks = pipeline::chunk::chunk(&unit, policy, &*tokens);
+            let cut = |chunk| Cut::new(chunk, limit, &*tokens);
+            chunks.into_iter().map(cut).collect()
+        })
+        .await
+        .map_err(|_| Error::StageStopped)
     }
 }
 
-fn passage(claim: &Claim, unit: &UnitName, chunk: &Chunk, title: Option<&str>) -> Passage {
-    let id = ChunkId {
-        version: claim.step.version(),
-        unit: unit.clone(),
-        ordinal: chunk.ordinal,
-    };
-    let input = pipeline::chunk::embedder_input(chunk, title);
-    Passage::new(claim.document, id, input, chunk.tokens as usize)
+/// A chunk, and what the model is given of it.
+struct Cut {
+    chunk: Chunk,
+    input: String,
+    tokens: usize,
+}
+
+impl Cut {
+    fn new(chunk: Chunk, limit: usize, tokens: &dyn TokenCounter) -> Self {
+        let (input, tokens) = pipeline::chunk::embedder_input(&chunk, limit, tokens);
+        Self {
+            chunk,
+            input,
+            tokens,
+        }
+    }
+
+    fn passage(self, claim: &Claim, unit: &UnitName) -> (Chunk, Passage) {
+        let id = ChunkId {
+            version: claim.step.version(),
+            unit: unit.clone(),
+            ordinal: self.chunk.ordinal,
+        };
+        let passage = Passage::new(claim.document, id, self.input, self.tokens);
+        (self.chunk, passage)
+    }
 }

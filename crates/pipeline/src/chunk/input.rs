@@ -2,15 +2,10 @@
 
 use model::{Chunk, TokenCounter};
 
-/// The exact text to embed; reuse of an embedding is keyed by its hash.
-pub fn embedder_input(chunk: &Chunk, _title: Option<&str>) -> String {
-    chunk.text.clone()
-}
-
-/// The text to embed with the headings it stands under before it, as many as the model has room
-/// for, the innermost first to be kept; and its exact count. A heading the text itself begins
-/// with is not said twice.
-pub fn headed_input(chunk: &Chunk, limit: usize, tokens: &dyn TokenCounter) -> (String, usize) {
+/// The exact text to embed, with its exact count: the headings it stands under, as many as the
+/// model has room for, the innermost first to be kept, then the text. A heading the text itself
+/// begins with is not said twice. Reuse of an embedding is keyed by the hash of this.
+pub fn embedder_input(chunk: &Chunk, limit: usize, tokens: &dyn TokenCounter) -> (String, usize) {
     let own = |heading: &&String| !chunk.text.starts_with(heading.as_str());
     let path: Vec<&str> = chunk
         .heading_path
@@ -46,15 +41,15 @@ mod tests {
             ..chunk
         };
         assert!(
-            headed_input(&chunk, 40, &Words)
+            embedder_input(&chunk, 40, &Words)
                 .0
                 .starts_with("Mill > Stones\nWords")
         );
         assert!(
-            headed_input(&chunk, 29, &Words)
+            embedder_input(&chunk, 29, &Words)
                 .0
                 .starts_with("Stones\nWords")
         );
-        assert_eq!(headed_input(&chunk, 28, &Words), (chunk.text.clone(), 28));
+        assert_eq!(embedder_input(&chunk, 28, &Words), (chunk.text.clone(), 28));
     }
 }

@@ -21,7 +21,7 @@ mod sentence;
 use model::{Chunk, ChunkPolicy, Strategy, TokenCounter, Unit};
 
 pub use estimate::Estimate;
-pub use input::{embedder_input, headed_input};
+pub use input::embedder_input;
 pub use sentence::sentences;
 
 pub fn chunk(unit: &Unit, policy: ChunkPolicy, tokens: &dyn TokenCounter) -> Vec<Chunk> {

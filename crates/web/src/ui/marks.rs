@@ -103,7 +103,8 @@ mod tests {
             "öl äther ".repeat(100)
         );
         let at = text.find("grain").unwrap();
-        let shown = joined(&excerpt(&text, &[at..at + 5]));
+        let marked = at..at + 5;
+        let shown = joined(&excerpt(&text, std::slice::from_ref(&marked)));
         assert!(shown.starts_with("… ") && shown.ends_with(" …"), "{shown}");
         assert!(shown.contains("[grain]"));
         assert!(shown.len() < 600);
