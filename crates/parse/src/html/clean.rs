@@ -66,8 +66,8 @@ fn clean_conditionally(
     for id in dom.all().rev() {
         let candidate =
             tags.contains(&dom.tag(id)) && inside(dom, kept, id) && !dom.node(id).dropped;
-        let spared = tables[id] || dom.has_ancestor(id, &["code", "pre"]);
-        if candidate && !spared && is_clutter(dom, &measure, id, attempt) {
+        let spared = || tables[id] || dom.has_ancestor(id, &["code", "pre"]);
+        if candidate && !spared() && is_clutter(dom, &measure, id, attempt) {
             dom.drop(id);
         }
     }
