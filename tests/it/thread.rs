@@ -139,3 +139,29 @@ async fn both_catalogs_end_in_the_same_digest() {
     });
     assert_eq!(digests[0], digests[1]);
 }
+
+#[test]
+fn the_data_folder_is_never_taken_in() {
+    let mill = Mill::sqlite();
+    let folder = Folder::of(&[("a.md", "# A\n\nSomething to read.\n")]);
+    let here = folder.path().join("gristmill-data");
+    let ingest = || {
+        let args = ["ingest", path(folder.path()), "--json"];
+        let output = mill
+            .command(&args)
+            .env("GRISTMILL_DATA", &here)
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).unwrap().lines().count()
+    };
+    assert_eq!(
+        [ingest(), ingest()],
+        [1, 1],
+        "the second time its own files are there"
+    );
+}

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use tower::ServiceExt as _;
 use web::ProblemBody;
 
-use crate::explain::hinted;
+use crate::explain::{Hinted, hinted};
 
 #[derive(Clone)]
 pub struct Client {
@@ -126,7 +126,7 @@ impl Client {
                 let request = reqwest::Request::try_from(request)?;
                 let response = http.execute(request).await.map_err(|error| {
                     let error = anyhow::Error::new(error);
-                    error.context(hinted(
+                    error.context(Hinted::new(
                         format!("the server at {base} does not answer"),
                         "it holds the data folder; see its log, or stop it",
                     ))

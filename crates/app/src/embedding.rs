@@ -6,7 +6,7 @@ use std::sync::Arc;
 use providers::{Embedder, HashSettings, LocalSettings, OpenAiSettings, Secret, Settings};
 
 use crate::config::Config;
-use crate::explain::hinted;
+use crate::explain::{Hinted, hinted};
 
 /// Where `make run` puts the weights it fetches.
 const FETCHED: &str = ".tools/models/all-MiniLM-L6-v2";
@@ -15,7 +15,7 @@ pub fn open(config: &Config) -> anyhow::Result<Arc<dyn Embedder>> {
     let settings = settings(config)?;
     providers::open(&settings).map_err(|error| {
         let hint = "`make model` fetches the default model; `gristmill doctor` says more";
-        anyhow::Error::new(error).context(hinted("the embedding model cannot be used", hint))
+        anyhow::Error::new(error).context(Hinted::new("the embedding model cannot be used", hint))
     })
 }
 

@@ -17,19 +17,27 @@ impl fmt::Display for Hinted {
 
 impl std::error::Error for Hinted {}
 
-pub fn hinted(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
-    Hinted {
-        message: message.into(),
-        hint: hint.into(),
+impl Hinted {
+    /// For `.context(…)`: what is said above the cause.
+    pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            hint: hint.into(),
+        }
     }
-    .into()
+}
+
+pub fn hinted(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+    Hinted::new(message, hint).into()
 }
 
 /// What goes to standard error. The causes are part of the sentence only when they say
 /// more than what contains them; `verbose` lists them all.
 pub fn explain(error: &anyhow::Error, verbose: bool) -> String {
     let mut text = format!("error: {}", sentence(error));
-    let hint = error.chain().find_map(|e| e.downcast_ref::<Hinted>());
+    // As a context it is found by anyhow's own downcast, as a cause along the chain.
+    let in_chain = || error.chain().find_map(|e| e.downcast_ref::<Hinted>());
+    let hint = error.downcast_ref::<Hinted>().or_else(in_chain);
     if let Some(hint) = hint.filter(|hint| !hint.hint.is_empty()) {
         text.push_str(&format!("\nhint: {}", hint.hint));
     }

@@ -50,11 +50,21 @@ impl Folder {
             .mode(0o700)
             .create(path)
             .with_context(|| format!("cannot make the data folder `{}`", path.display()))?;
-        Ok(Self {
-            path: path
-                .canonicalize()
-                .with_context(|| format!("cannot open the data folder `{}`", path.display()))?,
-        })
+        let path = path
+            .canonicalize()
+            .with_context(|| format!("cannot open the data folder `{}`", path.display()))?;
+        let folder = Self { path };
+        folder.keep_out_of_ingests()?;
+        Ok(folder)
+    }
+
+    /// Whoever ingests a folder that holds this one must not take in its keys and originals.
+    fn keep_out_of_ingests(&self) -> anyhow::Result<()> {
+        let rules = self.join(sources::folder::IGNORE_FILE);
+        if rules.exists() {
+            return Ok(());
+        }
+        fs::write(&rules, "*\n").with_context(|| format!("cannot write `{}`", rules.display()))
     }
 
     pub fn join(&self, name: &str) -> PathBuf {

@@ -25,7 +25,7 @@ pub struct House {
     pub gateway: Gateway,
     pub keys: Keys,
     pub first: FirstStarted,
-    /// Of the first admin, when it was made just now.
+    /// Of the first admin, while nobody has been shown it.
     pub password: Option<String>,
     engine: Arc<Engine>,
     index: index::Index,
@@ -59,8 +59,11 @@ impl House {
         };
         let engine = Arc::new(Engine::new(engine_settings(config), parts));
         // The lock is ours, so whoever held leases here is dead.
-        engine.take_over().await?;
-        let (first, password) = first_start(&engine, config).await?;
+        // The folder is ours alone, and so is a catalog inside it; a shared one is not.
+        if config.catalog.url.is_empty() {
+            engine.take_over().await?;
+        }
+        let (first, password) = first_start(&engine, folder, config).await?;
         let stop = CancellationToken::new();
         let gateway = Gateway::new(
             web_settings(config),
@@ -195,9 +198,11 @@ fn free_bytes(folder: &Folder) -> web::FreeBytes {
     Arc::new(move || folder.free_bytes().ok())
 }
 
-/// Makes tenant, admin and knowledge base on the very first start, and says the password then.
+/// Makes tenant, admin and knowledge base on the very first start. A password made up then is
+/// kept in the folder until `serve` has shown it, whichever command came first.
 async fn first_start(
     engine: &Engine,
+    folder: &Folder,
     config: &Config,
 ) -> anyhow::Result<(FirstStarted, Option<String>)> {
     let catalog = &engine.parts().catalog;
@@ -205,7 +210,7 @@ async fn first_start(
     // Hashing takes a moment; only a start that needs it pays.
     let fresh = catalog.tenants().await?.is_empty();
     let password = match config.auth.admin_password.as_str() {
-        "" => hex::encode(rand::random::<[u8; 9]>()),
+        "" if fresh => secrets::first_password(folder)?,
         chosen => chosen.to_owned(),
     };
     let hash = if fresh {
@@ -227,8 +232,7 @@ async fn first_start(
     let started = catalog
         .ensure_first_start(first, engine.parts().clock.now())
         .await?;
-    let shown = started.created && config.auth.admin_password.is_empty();
-    Ok((started, shown.then_some(password)))
+    Ok((started, secrets::unshown_password(folder)))
 }
 
 fn engine_settings(config: &Config) -> engine::Settings {

@@ -1,5 +1,7 @@
 //! What is said on standard error while a command works.
 
+use std::io::IsTerminal as _;
+
 use tracing_subscriber::EnvFilter;
 
 use crate::config::LogFormat;
@@ -15,6 +17,7 @@ pub fn start(format: LogFormat, quiet: &str, verbose: u8) {
         .unwrap_or_else(|_| EnvFilter::new(format!("warn,{}", ours(level))));
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
     match format {
         LogFormat::Text => builder.with_target(false).init(),

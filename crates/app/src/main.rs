@@ -55,7 +55,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         }
         Command::Man => {
             let mut page = Vec::new();
-            clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+            render_man(Cli::command(), &mut page)?;
             commands::print_text(&String::from_utf8(page)?)?;
             Ok(ExitCode::SUCCESS)
         }
@@ -81,6 +81,17 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Ok(code)
         }
     }
+}
+
+/// The page of the program, then one of each command.
+fn render_man(command: clap::Command, page: &mut Vec<u8>) -> anyhow::Result<()> {
+    let mut command = command.disable_help_subcommand(true);
+    command.build();
+    clap_mangen::Man::new(command.clone()).render(page)?;
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        clap_mangen::Man::new(sub.clone()).render(page)?;
+    }
+    Ok(())
 }
 
 async fn perform(config: &Config, command: Command) -> anyhow::Result<ExitCode> {
@@ -112,7 +123,10 @@ async fn perform(config: &Config, command: Command) -> anyhow::Result<ExitCode> 
 fn load(globals: &cli::Globals, more: &[(&'static str, String)]) -> anyhow::Result<Loaded> {
     let mut flags = globals.settings();
     flags.extend_from_slice(more);
-    config::load(globals.config.as_deref(), std::env::vars(), flags)
+    // What is not UTF-8 cannot be one of ours.
+    let readable = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    config::load(globals.config.as_deref(), readable, flags)
 }
 
 /// Flags of one command that are settings.

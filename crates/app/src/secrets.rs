@@ -11,6 +11,7 @@ use web::auth::{Key, Keys};
 use crate::folder::Folder;
 
 const FILE: &str = "secrets.json";
+const FIRST_PASSWORD: &str = "first-password";
 
 #[derive(Serialize, Deserialize)]
 struct Secrets {
@@ -55,19 +56,45 @@ pub fn load(folder: &Folder, configured: &str) -> anyhow::Result<Option<Keys>> {
     Ok(Some(Keys::new(secrets.keys)))
 }
 
-/// Whole or not at all: written beside, synced, then renamed.
+/// A password for the first admin, durable before the admin is.
+pub fn first_password(folder: &Folder) -> anyhow::Result<String> {
+    if let Some(kept) = unshown_password(folder) {
+        return Ok(kept);
+    }
+    let password = hex::encode(rand::random::<[u8; 9]>());
+    durable::effect_blocking("app.write_first_password", || {
+        write_file(folder, FIRST_PASSWORD, &password)
+    })?;
+    Ok(password)
+}
+
+/// The first admin's password, if it was made up and not yet shown.
+pub fn unshown_password(folder: &Folder) -> Option<String> {
+    fs::read_to_string(folder.join(FIRST_PASSWORD)).ok()
+}
+
+/// Somebody has seen it.
+pub fn forget_password(folder: &Folder) -> anyhow::Result<()> {
+    fs::remove_file(folder.join(FIRST_PASSWORD)).context("cannot forget the first password")
+}
+
 fn write(folder: &Folder, secrets: &Secrets) -> anyhow::Result<()> {
-    let beside = folder.join("secrets.json.new");
+    write_file(folder, FILE, &serde_json::to_string_pretty(secrets)?)
+}
+
+/// Whole or not at all: written beside, synced, then renamed.
+fn write_file(folder: &Folder, name: &str, text: &str) -> anyhow::Result<()> {
+    let beside = folder.join(&format!("{name}.new"));
     let mut file = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
         .mode(0o600)
         .open(&beside)
-        .context("cannot write the signing keys")?;
-    file.write_all(serde_json::to_string_pretty(secrets)?.as_bytes())?;
+        .with_context(|| format!("cannot write `{}`", beside.display()))?;
+    file.write_all(text.as_bytes())?;
     file.sync_all()?;
-    fs::rename(&beside, folder.join(FILE))?;
+    fs::rename(&beside, folder.join(name))?;
     fs::File::open(folder.path())?.sync_all()?;
     Ok(())
 }

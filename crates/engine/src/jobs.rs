@@ -46,7 +46,7 @@ pub enum Turn {
 const BATCH: usize = 64;
 /// Files read at the same time.
 const READS: usize = 8;
-/// Documents deactivated between two looks at the gate.
+/// Documents looked at in one go when those that are gone are removed.
 const REMOVALS: u32 = 500;
 const PIECE: usize = 256 * 1024;
 
@@ -204,21 +204,28 @@ impl Engine {
             .map(|admission| &admission.source_uri)
             .chain(&last.seen)
             .collect();
-        let unseen = self.parts.catalog.unseen(&listing.claim, REMOVALS).await?;
-        for gone in unseen {
-            let covered = listing.folder.covers(&gone.source_uri);
-            let there = in_last.contains(&gone.source_uri)
-                || listing.folder.contains(&gone.source_uri).unwrap_or(true);
-            if covered && !there {
-                let now = self.parts.clock.now();
-                let removal = Removal::default();
-                self.parts
-                    .catalog
-                    .deactivate(listing.claim.tenant, gone.document, removal, now)
-                    .await?;
+        loop {
+            let unseen = self.parts.catalog.unseen(&listing.claim, REMOVALS).await?;
+            let mut removed = false;
+            for gone in &unseen {
+                let covered = listing.folder.covers(&gone.source_uri);
+                let there = in_last.contains(&gone.source_uri)
+                    || listing.folder.contains(&gone.source_uri).unwrap_or(true);
+                if covered && !there {
+                    let now = self.parts.clock.now();
+                    let removal = Removal::default();
+                    self.parts
+                        .catalog
+                        .deactivate(listing.claim.tenant, gone.document, removal, now)
+                        .await?;
+                    removed = true;
+                }
+            }
+            // What is removed is unseen no more, so the next look brings others.
+            if !removed || unseen.len() < REMOVALS as usize {
+                return Ok(());
             }
         }
-        Ok(())
     }
 }
 

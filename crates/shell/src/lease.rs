@@ -3,7 +3,7 @@
 //! A claim whose lease was lost is told so: its task stops. Were it to go on,
 //! the fence would refuse its writes; stopping only saves the work.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -76,6 +76,7 @@ impl Drop for Hold {
 /// lease is long enough for several.
 pub(crate) async fn beat(engine: Arc<Engine>, held: Held, every: Duration, lease: Duration) {
     let mut tick = tokio::time::interval(every);
+    let mut suspected = HashSet::new();
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tick.tick().await;
@@ -86,10 +87,17 @@ pub(crate) async fn beat(engine: Arc<Engine>, held: Held, every: Duration, lease
         let now = engine.parts().clock.now();
         match engine.parts().catalog.heartbeat(&claims, lease, now).await {
             Ok(still) => {
-                let lost = claims.iter().zip(still).filter(|(_, held)| !held);
-                for (claim, _) in lost {
-                    held.lose(claim.token);
+                let unknown: HashSet<u64> = claims
+                    .iter()
+                    .zip(still)
+                    .filter(|(_, held)| !held)
+                    .map(|(claim, _)| claim.token)
+                    .collect();
+                // A step that ended while we asked is unknown too; it is gone by the next beat.
+                for token in unknown.intersection(&suspected) {
+                    held.lose(*token);
                 }
+                suspected = unknown;
             }
             Err(error) => tracing::warn!(%error, "heartbeat failed"),
         }

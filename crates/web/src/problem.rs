@@ -173,6 +173,9 @@ impl From<engine::Error> for Problem {
         if let engine::Error::Catalog(error) = error {
             return error.into();
         }
+        if let engine::Error::OtherModel { .. } = error {
+            return Self::conflict(error.to_string());
+        }
         match error.disposition() {
             Disposition::Retry { .. } | Disposition::Wait { .. } => unavailable(&error),
             Disposition::Reject => {

@@ -9,9 +9,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::Serve;
 use crate::config::Config;
-use crate::explain::hinted;
+use crate::explain::{Hinted, hinted};
 use crate::folder::{Claimed, Folder, Holder};
 use crate::house::House;
+use crate::secrets;
 
 pub async fn run(config: &Config, args: &Serve) -> anyhow::Result<()> {
     check_exposure(config)?;
@@ -22,7 +23,7 @@ pub async fn run(config: &Config, args: &Serve) -> anyhow::Result<()> {
     };
     let listener = TcpListener::bind(config.listen).await.with_context(|| {
         let taken = format!("cannot listen on {}", config.listen);
-        hinted(taken, "choose another address with --listen")
+        Hinted::new(taken, "choose another address with --listen")
     })?;
     let address = listener.local_addr().context("cannot tell the address")?;
     let mut house = House::open(&folder, lock, config).await?;
@@ -36,7 +37,7 @@ pub async fn run(config: &Config, args: &Serve) -> anyhow::Result<()> {
         admin_id: house.first.admin,
     };
     house.lock().publish(&holder)?;
-    greet(&house, config, address);
+    greet(&house, &folder, config, address)?;
     let stop = stop_on_signal(house.stop().clone())?;
     let served = web::serve(listener, house.router(), stop).await;
     house.close().await?;
@@ -84,7 +85,12 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(loopback, address.port())
 }
 
-fn greet(house: &House, config: &Config, address: SocketAddr) {
+fn greet(
+    house: &House,
+    folder: &Folder,
+    config: &Config,
+    address: SocketAddr,
+) -> anyhow::Result<()> {
     println!("Gristmill is at http://{}", reachable(address));
     if let Some(password) = &house.password {
         println!(
@@ -92,7 +98,9 @@ fn greet(house: &House, config: &Config, address: SocketAddr) {
             config.auth.admin_login
         );
         println!("It is shown this once; change it once you are in.");
+        secrets::forget_password(folder)?;
     }
+    Ok(())
 }
 
 /// The first signal stops the server gently; a second one ends it at once.

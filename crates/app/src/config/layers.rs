@@ -104,16 +104,38 @@ impl Layers {
     }
 
     fn finish(self) -> anyhow::Result<Loaded> {
-        let config = Value::Table(self.table).try_into().map_err(|error| {
+        let config: Config = Value::Table(self.table).try_into().map_err(|error| {
             hinted(
                 format!("the configuration does not hold together: {error}"),
                 "`gristmill config show` lists every setting and where it came from",
             )
         })?;
+        refuse_zero(&config)?;
         Ok(Loaded {
             config,
             origins: self.origins,
         })
+    }
+}
+
+/// A pool of none and a limit of nothing would wait for ever or refuse everything.
+fn refuse_zero(config: &Config) -> anyhow::Result<()> {
+    let counts = [
+        ("workers.parse_slots", config.workers.parse_slots as u64),
+        ("catalog.connections", config.catalog.connections.into()),
+        ("http.concurrency", config.http.concurrency as u64),
+        ("http.timeout_seconds", config.http.timeout_seconds),
+        ("upload.max_mb", config.upload.max_mb),
+        ("parse.timeout_seconds", config.parse.timeout_seconds),
+        ("parse.memory_mb", config.parse.memory_mb),
+        ("auth.token_hours", config.auth.token_hours.into()),
+    ];
+    match counts.into_iter().find(|(_, value)| *value == 0) {
+        None => Ok(()),
+        Some((key, _)) => Err(hinted(
+            format!("`{key}` is 0"),
+            "set it to 1 or more, or leave it out for the default",
+        )),
     }
 }
 

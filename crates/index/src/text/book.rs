@@ -69,6 +69,9 @@ fn schema() -> Schema {
     schema.build()
 }
 
+/// How often reclaiming looks again when segments were merged beneath it.
+const RECLAIM_TRIES: usize = 8;
+
 impl Book {
     /// Opens what lies in `folder`, or an empty index.
     pub fn open(folder: &Path) -> Result<Self, Error> {
@@ -144,12 +147,21 @@ impl Book {
     pub fn reclaim(&self) -> Result<(), Error> {
         let deleting = |segment: &&tantivy::SegmentReader| segment.num_deleted_docs() > 0;
         self.with_writer(|writer| {
-            self.reader.reload().doing("reload")?;
-            let searcher = self.searcher();
-            let segments = searcher.segment_readers().iter().filter(deleting);
-            let spoilt: Vec<_> = segments.map(tantivy::SegmentReader::segment_id).collect();
-            if !spoilt.is_empty() {
-                writer.merge(&spoilt).wait().doing("reclaim")?;
+            for _ in 0..RECLAIM_TRIES {
+                self.reader.reload().doing("reload")?;
+                let searcher = self.searcher();
+                let segments = searcher.segment_readers().iter().filter(deleting);
+                let spoilt: Vec<_> = segments.map(tantivy::SegmentReader::segment_id).collect();
+                if spoilt.is_empty() {
+                    break;
+                }
+                match writer.merge(&spoilt).wait() {
+                    Ok(_) => break,
+                    // Tantivy's own merging rewrote some of them meanwhile: look again. What
+                    // it still has in hand is reclaimed by it, or by the next compaction.
+                    Err(tantivy::TantivyError::InvalidArgument(_)) => {}
+                    Err(error) => return Err(error).doing("reclaim"),
+                }
             }
             let collected = writer.garbage_collect_files().wait();
             collected.doing("collect garbage").map(drop)
