@@ -21,6 +21,7 @@ use crate::client::{Client, escaped, with_query};
 use crate::commands::Rows;
 use crate::config::Config;
 use crate::explain::hinted;
+use crate::folder;
 use crate::session::{Needs, Session};
 
 use progress::{Passed, Progress};
@@ -63,7 +64,7 @@ pub async fn run(config: &Config, args: &Ingest) -> anyhow::Result<ExitCode> {
     ensure_kb(client, &args.kb).await?;
     let job = begin(client, args, &folder).await?;
     let progress = Progress::start(count(folder).await?);
-    follow(client, job, &progress).await?;
+    follow(client, job, &progress, &config.data).await?;
     let mut report = Report::new(args.json);
     tell(client, job, &mut report).await?;
     progress.finish();
@@ -123,9 +124,25 @@ async fn count(folder: Folder) -> anyhow::Result<u64> {
     Ok(counting.await?)
 }
 
+/// With less than this nothing durable can be written any more.
+const FULL: u64 = 4 << 20;
+
 /// Waits until the job has nothing left to do.
-async fn follow(client: &Client, job: Uuid, progress: &Progress) -> anyhow::Result<()> {
+async fn follow(
+    client: &Client,
+    job: Uuid,
+    progress: &Progress,
+    data: &std::path::Path,
+) -> anyhow::Result<()> {
+    let data = folder::Folder::create(data)?;
+    let mut told_paused = false;
     loop {
+        if data.free_bytes()? < FULL {
+            return Err(hinted(
+                "the disk is full",
+                "free some space and ingest again; what was taken in is kept",
+            ));
+        }
         let job: Job = client.get(&format!("/v1/jobs/{job}")).await?;
         if let Some(passed) = &job.progress {
             progress.at(passed);
@@ -142,7 +159,16 @@ async fn follow(client: &Client, job: Uuid, progress: &Progress) -> anyhow::Resu
             "canceled" | "not_started" => {
                 return Err(hinted("the job was canceled", "ingest again to begin anew"));
             }
-            _ => tokio::time::sleep(LOOK_AGAIN).await,
+            status => {
+                if status == "paused" && !told_paused {
+                    told_paused = true;
+                    let id = job.job_id;
+                    eprintln!(
+                        "waiting: the job is paused; `gristmill jobs resume {id}` lets it go on"
+                    );
+                }
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
         }
     }
 }
