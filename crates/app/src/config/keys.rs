@@ -66,8 +66,7 @@ pub const KEYS: &[Key] = &[
         Text,
         "postgres://… for PostgreSQL; empty for SQLite in the data folder",
     )
-    .secret()
-    .alias("DATABASE_URL"),
+    .secret(),
     Key::new("catalog.connections", Number, "most connections to hold"),
     Key::new(
         "auth.enabled",
