@@ -38,8 +38,11 @@ pub fn explain(error: &anyhow::Error, verbose: bool) -> String {
     // As a context it is found by anyhow's own downcast, as a cause along the chain.
     let in_chain = || error.chain().find_map(|e| e.downcast_ref::<Hinted>());
     let hint = error.downcast_ref::<Hinted>().or_else(in_chain);
-    if let Some(hint) = hint.filter(|hint| !hint.hint.is_empty()) {
-        text.push_str(&format!("\nhint: {}", hint.hint));
+    let said = hint
+        .map(|hint| hint.hint.as_str())
+        .filter(|hint| !hint.is_empty());
+    if let Some(hint) = said.or_else(|| usual_hint(error)) {
+        text.push_str(&format!("\nhint: {hint}"));
     }
     if verbose {
         for cause in error.chain().skip(1) {
@@ -49,7 +52,37 @@ pub fn explain(error: &anyhow::Error, verbose: bool) -> String {
     text
 }
 
-fn sentence(error: &anyhow::Error) -> String {
+/// What usually helps, where nobody above the cause knew better.
+fn usual_hint(error: &anyhow::Error) -> Option<&'static str> {
+    use std::io::ErrorKind;
+    let io = error
+        .chain()
+        .find_map(|e| e.downcast_ref::<std::io::Error>());
+    let catalog = error
+        .chain()
+        .find_map(|e| e.downcast_ref::<catalog::Error>());
+    match (io.map(std::io::Error::kind), catalog) {
+        (Some(ErrorKind::NotFound), _) => Some("check that the path is right"),
+        (Some(ErrorKind::PermissionDenied), _) => Some("check who may read and write there"),
+        (Some(ErrorKind::StorageFull), _) => Some("free some space on the disk"),
+        (Some(ErrorKind::ReadOnlyFilesystem), _) => {
+            Some("choose a folder you may write to with --data")
+        }
+        (Some(ErrorKind::AlreadyExists | ErrorKind::NotADirectory), _) => {
+            Some("name a folder, not a file")
+        }
+        (_, Some(catalog::Error::Corrupt { .. } | catalog::Error::Refused { .. })) => {
+            Some("put the data folder back from a backup, or choose another with --data")
+        }
+        (_, Some(catalog::Error::Open { .. })) => {
+            Some("check catalog.url and that the server runs")
+        }
+        _ => None,
+    }
+}
+
+/// The error and its causes as one sentence.
+pub fn sentence(error: &anyhow::Error) -> String {
     let mut sentence = String::new();
     for cause in error.chain().map(ToString::to_string) {
         let cause = cause.trim().to_owned();

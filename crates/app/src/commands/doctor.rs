@@ -7,8 +7,9 @@ use serde_json::json;
 use crate::cli::Doctor;
 use crate::config::Config;
 use crate::embedding;
-use crate::explain::explain;
+use crate::explain::sentence;
 use crate::folder::{Claimed, Folder};
+use crate::session::{Needs, Session};
 
 use super::{print_line, print_text};
 
@@ -24,6 +25,7 @@ pub async fn run(config: &Config, args: &Doctor) -> anyhow::Result<ExitCode> {
         disk(config),
         model(config),
         parser(config).await,
+        stores(config).await,
     ];
     let well = checks.iter().all(|check| check.finding.is_ok());
     for check in &checks {
@@ -53,7 +55,7 @@ fn folder(config: &Config) -> Check {
         Ok(Claimed::Theirs(Some(holder))) => Ok(format!("served at http://{}", holder.address)),
         Ok(Claimed::Theirs(None)) => Ok("another command works in it".to_owned()),
         Err(error) => Err((
-            explain(&error, false),
+            sentence(&error),
             "choose a folder you may write to with --data".to_owned(),
         )),
     };
@@ -71,7 +73,7 @@ fn disk(config: &Config) -> Check {
             format!("only {} MB free", free >> 20),
             "free some space, or lower disk.reserve_mb".to_owned(),
         )),
-        Err(error) => Err((explain(&error, false), String::new())),
+        Err(error) => Err((sentence(&error), String::new())),
     };
     Check {
         name: "disk",
@@ -89,7 +91,7 @@ fn model(config: &Config) -> Check {
             ))
         }
         Err(error) => Err((
-            explain(&error, false),
+            sentence(&error),
             format!(
                 "`make model` puts the default one into `{}`; or set embedding.path",
                 embedding::local_folder(config).display()
@@ -100,6 +102,28 @@ fn model(config: &Config) -> Check {
         name: "embedding model",
         finding,
     }
+}
+
+/// Catalog, keys, index and objects are really opened, by us or by the server that holds them.
+async fn stores(config: &Config) -> Check {
+    let finding = match status(config).await {
+        Ok(documents) => Ok(format!("open, with {documents} documents")),
+        Err(error) => {
+            let todo = "put the folder back from a backup, or choose another with --data";
+            Err((sentence(&error), todo.to_owned()))
+        }
+    };
+    Check {
+        name: "stores",
+        finding,
+    }
+}
+
+async fn status(config: &Config) -> anyhow::Result<u64> {
+    let session = Session::open(config, Needs::Answers).await?;
+    let status: serde_json::Value = session.client.get("/v1/status").await?;
+    session.close().await?;
+    Ok(status["documents"].as_u64().unwrap_or_default())
 }
 
 /// A child is really started and really reads something.
@@ -114,12 +138,12 @@ async fn parser(config: &Config) -> Check {
             match read {
                 Ok(parsed) => Ok(format!("a child read {} atoms", parsed.atoms.len())),
                 Err(error) => Err((
-                    explain(&error.into(), false),
+                    sentence(&error.into()),
                     "the kernel may forbid what the sandbox needs; see the guide".to_owned(),
                 )),
             }
         }
-        Err(error) => Err((explain(&error, false), String::new())),
+        Err(error) => Err((sentence(&error), String::new())),
     };
     Check {
         name: "parser",
