@@ -6,7 +6,7 @@ use model::{Chunk, ChunkId, ContentHash, FollowUps, Step, TokenCounter, Unit, Un
 use pipeline::batch::{BatchKey, Passage};
 
 use crate::objects::Key;
-use crate::{Engine, Error};
+use crate::{Engine, Error, Stage};
 
 impl Engine {
     pub(crate) async fn extract(
@@ -23,10 +23,13 @@ impl Engine {
         self.check_model(&version.generation)?;
         let key = Key::unit(claim.tenant, version.id, pass, name);
         let unit: Unit = self.parts.objects.get_json(&key).await?;
+        self.pass(claim, Stage::Chunking);
         let chunks = self.chunk(unit, &version.generation).await?;
         let tokens = chunks.iter().map(|cut| cut.tokens as u64).sum();
+        self.pass(claim, Stage::Embedding);
         let (chunks, reused) = self.embed(claim, name, chunks, &version).await?;
         let count = chunks.len() as u64;
+        self.pass(claim, Stage::Indexing);
 
         let place = UnitPlace {
             space: Space {

@@ -18,6 +18,7 @@ pub mod reading;
 mod removal;
 pub mod retry;
 pub mod search;
+mod stage;
 mod verify;
 
 mod prep;
@@ -33,12 +34,13 @@ use index::Index;
 use model::{FollowUps, Gate, Step, gate};
 use providers::Embedder;
 use sandbox::Sandbox;
-use tokio::sync::{RwLock, watch};
+use tokio::sync::{RwLock, broadcast, watch};
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use digest::{Digest, Disagreement};
 pub use error::{Disposition, Error};
 pub use objects::Objects;
+pub use stage::{Passing, Stage};
 
 use embedding::Embeddings;
 
@@ -86,6 +88,7 @@ pub struct Engine {
     parts: Parts,
     embeddings: Embeddings,
     news: watch::Sender<u64>,
+    passings: broadcast::Sender<Passing>,
     /// Read while an original is counted on before the catalog knows of it; written while
     /// originals nobody refers to are deleted.
     door: RwLock<()>,
@@ -108,6 +111,7 @@ impl Engine {
             parts,
             embeddings,
             news: watch::Sender::new(0),
+            passings: broadcast::Sender::new(stage::BEHIND),
             door: RwLock::new(()),
             kept: Mutex::default(),
         }

@@ -10,7 +10,7 @@ use parse::Hints;
 
 use crate::objects::Key;
 use crate::reading::Structure;
-use crate::{Engine, Error, Objects};
+use crate::{Engine, Error, Objects, Stage};
 
 /// Artifacts of one version written at the same time.
 const WRITES_IN_FLIGHT: usize = 8;
@@ -22,6 +22,7 @@ impl Engine {
             .catalog
             .version(claim.tenant, claim.step.version())
             .await?;
+        self.pass(claim, Stage::Parsing);
         let original = Key::original(claim.tenant, &version.content_hash);
         let bytes = self.parts.objects.get(&original).await?;
         let hints = Hints {

@@ -22,8 +22,23 @@ pub struct Structure {
     pub sections: Section,
 }
 
-/// How sharply a page is drawn. One value, so that an image is made once.
-pub const PAGE_DPI: u32 = 110;
+/// How sharply a page is drawn. Few values, so that an image is made once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Drawn {
+    #[default]
+    ToRead,
+    Thumbnail,
+}
+
+impl Drawn {
+    const fn dpi(self) -> u32 {
+        match self {
+            Self::ToRead => 110,
+            Self::Thumbnail => 22,
+        }
+    }
+}
 
 impl Engine {
     /// The normalised text that every range of the version points into.
@@ -74,15 +89,16 @@ impl Engine {
         tenant: TenantId,
         version: VersionId,
         page: u32,
+        drawn: Drawn,
     ) -> Result<Bytes, Error> {
-        let cached = Key::page_image(tenant, version, page, PAGE_DPI);
+        let cached = Key::page_image(tenant, version, page, drawn.dpi());
         match self.parts.objects.get(&cached).await {
             Ok(image) => return Ok(image),
             Err(objects::Error::Missing { .. }) => {}
             Err(error) => return Err(error.into()),
         }
         let original = self.original(tenant, version).await?;
-        let scale = PAGE_DPI as f32 / 72.0;
+        let scale = drawn.dpi() as f32 / 72.0;
         let image = self.parts.sandbox.render(original, page, scale).await?;
         self.parts.objects.put(&cached, image.clone()).await?;
         Ok(image)

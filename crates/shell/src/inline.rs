@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use catalog::{Claim, Wait};
 use chrono::TimeDelta;
-use engine::Engine;
+use engine::{Engine, Stage};
 use model::StepKind;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
@@ -253,10 +253,13 @@ async fn record(engine: &Engine, claim: &Claim, verdict: Verdict) -> Result<(), 
         Verdict::SendThenAck(_) | Verdict::Forget => Ok(()),
         Verdict::Wait { why, after } => {
             let not_before = later(after);
+            engine.pass(claim, Stage::Waiting { why: why.clone() });
             catalog.release(claim, Wait { not_before, why }, now).await
         }
         Verdict::Retry { error, after } => {
             tracing::info!(step = %claim.step.key(), attempt = claim.attempt, error = %error.message, "will be tried again");
+            let why = format!("attempt {} failed: {}", claim.attempt, error.message);
+            engine.pass(claim, Stage::Waiting { why });
             catalog.retry_later(claim, error, later(after), now).await?;
             Ok(())
         }

@@ -1,7 +1,9 @@
 //! Live progress: what happened to a tenant's documents, as server-sent events.
 //!
 //! Events are rows written in the transactions they tell of, so a reader who comes
-//! back with `Last-Event-ID` misses nothing, whatever was restarted in between.
+//! back with `Last-Event-ID` misses nothing, whatever was restarted in between. Between
+//! them `run.stage` tells what this process is doing to a run just now; it has no id and
+//! is never repeated.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -10,9 +12,12 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
+use engine::Passing;
 use futures::{Stream, StreamExt as _, stream};
 use model::{JobId, RunId, TenantId};
 use serde::Deserialize;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -60,11 +65,13 @@ async fn events(
             .and_then(|id| id.parse().ok())
             .ok_or_else(|| Problem::invalid("Last-Event-ID is not one of ours"))?,
     };
+    let passings = gateway.engine().passings();
     let reader = Reader {
         tenant: who.tenant,
         run: asked.run_id.map(RunId::from_uuid),
         job: asked.job_id.map(JobId::from_uuid),
         last,
+        passings,
     };
     let stop = gateway.stop().clone();
     let stream = stream::unfold((gateway, reader), next)
@@ -78,13 +85,50 @@ struct Reader {
     run: Option<RunId>,
     job: Option<JobId>,
     last: i64,
+    passings: broadcast::Receiver<Passing>,
 }
 
 impl Reader {
-    fn wants(&self, event: &catalog::Event) -> bool {
-        let run = self.run.is_none_or(|run| event.run == Some(run));
-        let job = self.job.is_none_or(|job| event.job == Some(job));
-        run && job
+    fn wants(&self, run: Option<RunId>, job: Option<JobId>) -> bool {
+        let of_run = self.run.is_none_or(|wanted| run == Some(wanted));
+        let of_job = self.job.is_none_or(|wanted| job == Some(wanted));
+        of_run && of_job
+    }
+
+    fn wants_passing(&self, passing: &Passing) -> bool {
+        passing.tenant == self.tenant && self.wants(Some(passing.run), passing.job)
+    }
+
+    /// What has passed since the last look.
+    fn passed(&mut self) -> Told {
+        let mut told = Told::new();
+        loop {
+            match self.passings.try_recv() {
+                Ok(passing) if self.wants_passing(&passing) => {
+                    told.extend(stage(&passing).map(Ok));
+                }
+                Ok(_) | Err(TryRecvError::Lagged(_)) => {}
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return told,
+            }
+        }
+    }
+
+    /// What passes within the pause, as soon as it does; nothing when nothing did.
+    async fn passing(&mut self) -> Option<Passing> {
+        let pause = tokio::time::sleep(PAUSE);
+        tokio::pin!(pause);
+        loop {
+            let passing = tokio::select! {
+                () = &mut pause => return None,
+                passing = self.passings.recv() => passing,
+            };
+            match passing {
+                Ok(passing) if self.wants_passing(&passing) => return Some(passing),
+                // Another's, or some were missed: they tell of what has passed anyway.
+                Ok(_) | Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return None,
+            }
+        }
     }
 }
 
@@ -105,17 +149,27 @@ async fn next((gateway, mut reader): (Gateway, Reader)) -> Option<(Told, (Gatewa
             }
         };
         let Some(newest) = rows.last() else {
-            tokio::time::sleep(PAUSE).await;
-            continue;
+            match reader.passing().await {
+                Some(passing) => {
+                    let told = stage(&passing).map(Ok).into_iter().collect();
+                    return Some((told, (gateway, reader)));
+                }
+                None => continue,
+            }
         };
         reader.last = newest.id;
-        let told: Told = rows
+        // What was passed before these were written is told before them.
+        let mut told = reader.passed();
+        let wanted = rows
             .iter()
-            .filter(|event| reader.wants(event))
-            .filter_map(|event| message(event).map(Ok))
-            .collect();
+            .filter(|event| reader.wants(event.run, event.job));
+        told.extend(wanted.filter_map(|event| message(event).map(Ok)));
         return Some((told, (gateway, reader)));
     }
+}
+
+fn stage(passing: &Passing) -> Option<Event> {
+    Event::default().event("run.stage").json_data(passing).ok()
 }
 
 fn message(event: &catalog::Event) -> Option<Event> {

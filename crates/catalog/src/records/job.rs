@@ -67,6 +67,16 @@ pub struct JobProgress {
     pub ended: u64,
 }
 
+/// What a job found compared with what was known before it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct JobChanges {
+    pub new: u64,
+    pub changed: u64,
+    pub unchanged: u64,
+    /// Documents of its source that stopped answering while it ran.
+    pub removed: u64,
+}
+
 /// A controllable ingestion of a whole source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {

@@ -39,6 +39,8 @@ pub struct Listed<T> {
 pub enum Active {
     #[default]
     Active,
+    /// What answers, is on its way, or failed to: all but what was let go.
+    Current,
     /// With a version, none of which answers.
     Inactive,
     All,
@@ -80,6 +82,8 @@ pub struct DocumentRow {
     pub tokens: u64,
     pub metadata: serde_json::Map<String, serde_json::Value>,
     pub versions: u32,
+    /// Of the version described; 0 where there are none.
+    pub pages: u32,
     /// The newest version's run.
     pub run: Option<RunId>,
     pub run_status: Option<RunStatus>,

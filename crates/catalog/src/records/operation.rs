@@ -81,6 +81,9 @@ pub struct DeadLetter {
     pub version: VersionId,
     pub run: RunId,
     pub source_uri: String,
+    /// Of the version, while there is one.
+    pub title: Option<String>,
+    pub filename: Option<String>,
     pub attempts: u32,
     pub error: RunError,
     pub created_at: DateTime<Utc>,

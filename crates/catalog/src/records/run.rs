@@ -37,6 +37,9 @@ pub struct Run {
     /// Kept when the version itself is gone.
     pub version: VersionId,
     pub source_uri: String,
+    /// Of the version, while there is one.
+    pub title: Option<String>,
+    pub filename: Option<String>,
     pub status: RunStatus,
     /// Succeeded, and overtaken by a newer version.
     pub superseded: bool,

@@ -5,8 +5,8 @@ use chrono::{DateTime, Utc};
 use model::{JobId, SourceId, TenantId};
 
 use crate::{
-    Admitted, Batch, Error, Job, JobClaim, JobDocument, JobFilter, JobProgress, Listed, NewJob,
-    NewSource, Page, Problem, Removing, Source, SourceChange, Unseen,
+    Admitted, Batch, Error, Job, JobChanges, JobClaim, JobDocument, JobFilter, JobProgress, Listed,
+    NewJob, NewSource, Page, Problem, Removing, Source, SourceChange, Unseen,
 };
 
 /// Sources, and the jobs that ingest them.
@@ -56,6 +56,8 @@ pub trait Jobs {
     ) -> Result<Listed<JobDocument>, Error>;
 
     async fn job_progress(&self, tenant: TenantId, job: JobId) -> Result<JobProgress, Error>;
+
+    async fn job_changes(&self, tenant: TenantId, job: JobId) -> Result<JobChanges, Error>;
 
     /// What the job could not take in, in the order it met them.
     async fn job_problems(&self, tenant: TenantId, job: JobId) -> Result<Vec<Problem>, Error>;

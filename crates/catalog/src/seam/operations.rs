@@ -22,6 +22,9 @@ pub trait Operations {
         limit: u32,
     ) -> Result<Vec<Event>, Error>;
 
+    /// The id of the tenant's newest event; 0 before the first.
+    async fn last_event(&self, tenant: TenantId) -> Result<i64, Error>;
+
     /// The document answers no more; its history stays. Versions admitted before, or
     /// standing before the removal in the source's order, will not answer either.
     async fn deactivate(

@@ -16,7 +16,8 @@ const DOCUMENTS: &str = "SELECT d.id, d.kb_id, d.source_uri, d.source_id, d.crea
         v.state, v.title, v.filename, v.media_type, v.language, v.size, v.content_hash,
         coalesce(v.chunks, 0) AS chunks, coalesce(v.tokens, 0) AS tokens, v.metadata,
         r.id AS run, r.status AS run_status,
-        (SELECT count(*) FROM document_versions x WHERE x.document_id = d.id) AS versions
+        (SELECT count(*) FROM document_versions x WHERE x.document_id = d.id) AS versions,
+        (SELECT count(*) FROM pages p WHERE p.version_id = v.id) AS pages
     FROM documents d
     JOIN generations g ON g.kb_id = d.kb_id AND g.state = 'serving'
     LEFT JOIN activations a
@@ -49,6 +50,9 @@ pub async fn list<DB: Dialect>(
 fn narrow<DB: Dialect>(select: &mut QueryBuilder<DB>, filter: &DocumentFilter) {
     select.push(match filter.active {
         Active::Active => " AND a.id IS NOT NULL",
+        Active::Current => {
+            " AND (a.id IS NOT NULL OR n.state IN ('pending', 'processing', 'failed'))"
+        }
         Active::Inactive => " AND a.id IS NULL AND d.latest_version IS NOT NULL",
         Active::All => " AND d.latest_version IS NOT NULL",
         Active::Orphans => " AND d.latest_version IS NULL",
@@ -170,6 +174,7 @@ fn read<DB: Dialect>(row: &DB::Row) -> Result<DocumentRow, Error> {
         tokens: row.count("tokens")?,
         metadata: row.maybe_json("metadata")?.unwrap_or_default(),
         versions: row.small("versions")?,
+        pages: row.small("pages")?,
         run: row.maybe_id("run", RunId::from_uuid)?,
         run_status: row.maybe_word("run_status")?,
         created_at: row.at("created_at")?,

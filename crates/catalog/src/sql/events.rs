@@ -78,3 +78,11 @@ pub async fn after<DB: Dialect>(
     };
     rows.iter().map(read).collect()
 }
+
+pub async fn last<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<i64, Error> {
+    let row = query("SELECT last_event FROM tenants WHERE id = $1")
+        .bind(tenant.as_uuid())
+        .fetch_one(c)
+        .await?;
+    Cells::<DB>(&row).get("last_event")
+}

@@ -10,8 +10,8 @@ use super::cells::micros;
 use super::dialect::Dialect;
 use super::{Sql, cancel, jobs, listing, outcomes, removal, sources};
 use crate::{
-    Admitted, Batch, Error, Job, JobClaim, JobDocument, JobFilter, JobProgress, Jobs, Listed,
-    NewJob, NewSource, Page, Problem, Removing, Source, SourceChange, Unseen,
+    Admitted, Batch, Error, Job, JobChanges, JobClaim, JobDocument, JobFilter, JobProgress, Jobs,
+    Listed, NewJob, NewSource, Page, Problem, Removing, Source, SourceChange, Unseen,
 };
 
 #[async_trait]
@@ -103,6 +103,13 @@ impl<DB: Dialect> Jobs for Sql<DB> {
     async fn job_progress(&self, tenant: TenantId, job: JobId) -> Result<JobProgress, Error> {
         self.read("catalog.job_progress", move |c| {
             Box::pin(async move { outcomes::progress::<DB>(c, tenant, job).await })
+        })
+        .await
+    }
+
+    async fn job_changes(&self, tenant: TenantId, job: JobId) -> Result<JobChanges, Error> {
+        self.read("catalog.job_changes", move |c| {
+            Box::pin(async move { outcomes::changes::<DB>(c, tenant, job).await })
         })
         .await
     }

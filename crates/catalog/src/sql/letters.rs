@@ -15,15 +15,18 @@ use super::events::{News, tell};
 use super::{Tx, versions, work};
 use crate::{DeadLetter, Error, Listed, Page, RunError, UnitState};
 
+const LETTERS: &str = "SELECT l.*, v.title, v.filename
+    FROM dead_letters l LEFT JOIN document_versions v ON v.id = l.version_id
+    WHERE l.tenant_id = ";
+
 pub async fn list<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
     page: &Page,
 ) -> Result<Listed<DeadLetter>, Error> {
-    let mut select: QueryBuilder<DB> =
-        QueryBuilder::new("SELECT * FROM dead_letters WHERE tenant_id = ");
+    let mut select: QueryBuilder<DB> = QueryBuilder::new(LETTERS);
     select.push_bind(tenant.as_uuid());
-    let limit = page_by_id(&mut select, "id", page)?;
+    let limit = page_by_id(&mut select, "l.id", page)?;
     let rows = select.build().fetch_all(c).await?;
     let items = rows.iter().map(read::<DB>).collect::<Result<Vec<_>, _>>()?;
     Ok(cut(items, limit, |letter| letter.id))
@@ -34,11 +37,10 @@ pub async fn one<DB: Dialect>(
     tenant: TenantId,
     letter: Uuid,
 ) -> Result<DeadLetter, Error> {
-    let row = query("SELECT * FROM dead_letters WHERE id = $1 AND tenant_id = $2")
-        .bind(letter)
-        .bind(tenant.as_uuid())
-        .fetch_optional(c)
-        .await?;
+    let mut select: QueryBuilder<DB> = QueryBuilder::new(LETTERS);
+    select.push_bind(tenant.as_uuid());
+    select.push(" AND l.id = ").push_bind(letter);
+    let row = select.build().fetch_optional(c).await?;
     read::<DB>(&row.ok_or_else(|| Error::not_found("dead letter", letter))?)
 }
 
@@ -51,6 +53,8 @@ fn read<DB: Dialect>(row: &DB::Row) -> Result<DeadLetter, Error> {
         version: row.id("version_id", VersionId::from_uuid)?,
         run: row.id("run_id", RunId::from_uuid)?,
         source_uri: row.text("source_uri")?,
+        title: row.maybe_text("title")?,
+        filename: row.maybe_text("filename")?,
         attempts: row.small("attempts")?,
         error: RunError {
             code: row.text("error_code")?,

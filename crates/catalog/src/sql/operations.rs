@@ -30,6 +30,13 @@ impl<DB: Dialect> Operations for Sql<DB> {
         .await
     }
 
+    async fn last_event(&self, tenant: TenantId) -> Result<i64, Error> {
+        self.read("catalog.last_event", move |c| {
+            Box::pin(async move { events::last::<DB>(c, tenant).await })
+        })
+        .await
+    }
+
     async fn deactivate(
         &self,
         tenant: TenantId,

@@ -1,6 +1,6 @@
 //! What became of everything a job met.
 
-use model::{DocumentId, JobId, RunId, StepKind, TenantId, VersionId};
+use model::{DocumentId, JobId, RunId, SourceId, StepKind, TenantId, VersionId};
 use sqlx::{QueryBuilder, query};
 
 use super::Tx;
@@ -8,7 +8,7 @@ use super::cells::{Cells, text};
 use super::dialect::Dialect;
 use super::documents::cut;
 use super::jobs;
-use crate::{Error, JobDocument, JobProgress, Listed, Page, Problem};
+use crate::{Error, Job, JobChanges, JobDocument, JobOutcome, JobProgress, Listed, Page, Problem};
 
 /// Writes down what a batch could not take in.
 pub async fn note<DB: Dialect>(
@@ -70,6 +70,50 @@ pub async fn progress<DB: Dialect>(
         }
     }
     Ok(progress)
+}
+
+/// Counted from what the job claims, and from the activations that closed meanwhile.
+pub async fn changes<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    job: JobId,
+) -> Result<JobChanges, Error> {
+    let known = jobs::one::<DB>(c, tenant, job).await?;
+    let rows =
+        query("SELECT outcome, count(*) AS met FROM job_versions WHERE job_id = $1 GROUP BY 1")
+            .bind(job.as_uuid())
+            .fetch_all(&mut *c)
+            .await?;
+    let mut changes = JobChanges::default();
+    for row in &rows {
+        let row = Cells::<DB>(row);
+        let met = row.count("met")?;
+        match row.word("outcome")? {
+            JobOutcome::New => changes.new = met,
+            JobOutcome::NewVersion => changes.changed = met,
+            JobOutcome::Skipped => changes.unchanged = met,
+        }
+    }
+    changes.removed = removed::<DB>(c, &known).await?;
+    Ok(changes)
+}
+
+async fn removed<DB: Dialect>(c: &mut Tx<DB>, job: &Job) -> Result<u64, Error> {
+    let row = query(
+        "SELECT count(DISTINCT d.id) AS gone FROM documents d
+         JOIN activations a ON a.document_id = d.id AND a.closed_at >= $2
+           AND ($3 IS NULL OR a.closed_at <= $3)
+         WHERE d.tenant_id = $1 AND d.source_id = $4
+           AND NOT EXISTS (SELECT 1 FROM activations o
+               WHERE o.document_id = d.id AND o.closed_at IS NULL)",
+    )
+    .bind(job.tenant.as_uuid())
+    .bind(job.started_at.unwrap_or(job.created_at))
+    .bind(job.finished_at)
+    .bind(job.source.map(SourceId::as_uuid))
+    .fetch_one(c)
+    .await?;
+    Cells::<DB>(&row).count("gone")
 }
 
 /// A job that begins anew has met nothing yet.

@@ -10,7 +10,7 @@ use super::documents::{cut, page_by_id};
 use super::{Sql, Tx};
 use crate::{Error, Listed, Page, Run, RunError, RunFilter, RunStats, Runs};
 
-const RUNS: &str = "SELECT r.*, coalesce(v.units_total, 0) AS units_total,
+const RUNS: &str = "SELECT r.*, v.title, v.filename, coalesce(v.units_total, 0) AS units_total,
         coalesce(v.units_total - v.units_open, 0) AS units_done
     FROM ingestion_runs r LEFT JOIN document_versions v ON v.id = r.version_id
     WHERE r.tenant_id = ";
@@ -85,6 +85,8 @@ fn read<DB: Dialect>(row: &DB::Row) -> Result<Run, Error> {
         document: row.id("document_id", DocumentId::from_uuid)?,
         version: row.id("version_id", VersionId::from_uuid)?,
         source_uri: row.text("source_uri")?,
+        title: row.maybe_text("title")?,
+        filename: row.maybe_text("filename")?,
         status: row.word("status")?,
         superseded: row.get("superseded")?,
         run_type: row.word("run_type")?,

@@ -266,6 +266,51 @@ pub async fn what_a_source_shows_no_more_is_found(world: &World) {
     assert!(world.clock.now() > now);
 }
 
+pub async fn a_job_tells_what_changed_and_what_was_let_go_is_not_current(world: &World) {
+    let (tenant, catalog) = (world.place.tenant, &world.catalog);
+    let first = world.job("folder").await;
+    world
+        .bring(&first, &[("a", "1"), ("b", "2"), ("c", "3")], true)
+        .await;
+    world.work_off().await;
+    world.clock.pass(Duration::from_secs(1));
+    let job = NewJob {
+        kb: world.place.kb,
+        source: first.source,
+        config: json!({}),
+        initiated_by: None,
+    };
+    let now = world.clock.now();
+    let job = catalog.create_job(tenant, job, now).await.unwrap();
+    catalog.start_job(tenant, job.id, now).await.unwrap();
+    let second = world.listing().await;
+    world
+        .bring(&second, &[("a", "1"), ("b", "changed"), ("d", "4")], false)
+        .await;
+    let gone = &catalog.unseen(&second, 9).await.unwrap()[0];
+    let now = world.clock.pass(Duration::from_secs(1));
+    catalog
+        .deactivate(tenant, gone.document, catalog::Removal::default(), now)
+        .await
+        .unwrap();
+    world.bring(&second, &[], true).await;
+    world.work_off().await;
+
+    let changes = catalog.job_changes(tenant, second.job).await.unwrap();
+    let counted = (changes.new, changes.changed, changes.unchanged);
+    assert_eq!((counted, changes.removed), ((1, 1, 1), 1));
+    let listed = async |active| {
+        let filter = catalog::DocumentFilter {
+            active,
+            ..Default::default()
+        };
+        let page = catalog.documents(tenant, filter, Page::first(9)).await;
+        page.unwrap().items.len()
+    };
+    assert_eq!(listed(catalog::Active::Current).await, 3);
+    assert_eq!(listed(catalog::Active::Inactive).await, 1);
+}
+
 pub async fn cancel_takes_what_only_the_job_brought(world: &World) {
     let before = world.admit("a", "before").await;
     world.work_off().await;

@@ -84,6 +84,7 @@ promises! {
     jobs::a_job_says_what_became_of_everything_it_met,
     jobs::a_listing_that_was_taken_over_cannot_move_the_cursor,
     jobs::what_a_source_shows_no_more_is_found,
+    jobs::a_job_tells_what_changed_and_what_was_let_go_is_not_current,
     jobs::cancel_takes_what_only_the_job_brought,
     jobs::a_run_others_wait_for_survives_the_cancel_of_its_job,
     jobs::a_cancel_beside_another_job_at_work_takes_nothing_of_it,

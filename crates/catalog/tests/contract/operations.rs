@@ -36,6 +36,8 @@ pub async fn events_come_in_the_order_of_commits(world: &World) {
     let ids: Vec<i64> = seen.iter().map(|event| event.id).collect();
     assert_eq!(ids, (1..=32).collect::<Vec<_>>(), "none missed, none twice");
     assert!(seen.iter().all(|event| event.kind == "run.queued"));
+    let last = world.catalog.last_event(world.place.tenant).await.unwrap();
+    assert_eq!(last, 32);
 }
 
 pub async fn a_request_made_twice_is_answered_once(world: &World) {

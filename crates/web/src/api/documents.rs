@@ -42,6 +42,7 @@ pub struct DocumentView {
     pub language: Option<String>,
     pub size: Option<u64>,
     pub content_hash: Option<String>,
+    pub pages: u32,
     pub chunks: u64,
     pub tokens: u64,
     #[schema(value_type = Object)]
@@ -71,6 +72,7 @@ impl From<DocumentRow> for DocumentView {
             language: row.language,
             size: row.size,
             content_hash: row.content_hash.as_ref().map(ContentHash::to_string),
+            pages: row.pages,
             chunks: row.chunks,
             tokens: row.tokens,
             metadata: row.metadata,
@@ -88,7 +90,7 @@ impl From<DocumentRow> for DocumentView {
 pub struct DocumentQuery {
     /// Only of this knowledge base, by name or id.
     kb: Option<String>,
-    /// `active` (the default), `inactive`, `all`, or for admins `orphans`.
+    /// `active` (the default), `current`, `inactive`, `all`, or for admins `orphans`.
     #[serde(default)]
     #[param(value_type = Option<String>)]
     active: ActiveParam,
@@ -110,6 +112,7 @@ pub struct DocumentQuery {
 enum ActiveParam {
     #[default]
     Active,
+    Current,
     Inactive,
     All,
     Orphans,
@@ -119,6 +122,7 @@ impl From<ActiveParam> for Active {
     fn from(param: ActiveParam) -> Self {
         match param {
             ActiveParam::Active => Self::Active,
+            ActiveParam::Current => Self::Current,
             ActiveParam::Inactive => Self::Inactive,
             ActiveParam::All => Self::All,
             ActiveParam::Orphans => Self::Orphans,

@@ -32,6 +32,9 @@ pub struct RunView {
     pub version_id: Uuid,
     pub kb_id: Uuid,
     pub source_uri: String,
+    /// Of the version, while there is one.
+    pub title: Option<String>,
+    pub filename: Option<String>,
     #[schema(value_type = String, example = "running")]
     pub status: RunStatus,
     /// Succeeded, and overtaken by a newer version.
@@ -103,7 +106,9 @@ impl From<Run> for RunView {
             document_id: run.document.as_uuid(),
             version_id: run.version.as_uuid(),
             kb_id: run.kb.as_uuid(),
-            source_uri: run.source_uri.to_string(),
+            source_uri: run.source_uri,
+            title: run.title,
+            filename: run.filename,
             status: run.status,
             superseded: run.superseded,
             run_type: run.run_type,

@@ -7,17 +7,18 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::IntoResponse;
 use catalog::{ActivationCause, ActivationRow, LedgerEntry, Removal, Version, VersionState};
 use chrono::{DateTime, Utc};
+use engine::reading::Drawn;
 use index::{Flush, Space};
 use model::{ContentHash, DocumentId, Gap, UserId, VersionId, Warning};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::inspect::ChunkView;
 use crate::auth::{Manage, May, Read};
-use crate::extract::{Named, Sent};
+use crate::extract::{Asked, Named, Sent};
 use crate::gateway::Gateway;
 use crate::paging::Rows;
 use crate::problem::Problem;
@@ -281,14 +282,24 @@ async fn chunks(
     }))
 }
 
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct PageQuery {
+    /// `to_read` (the default) or `thumbnail`.
+    #[serde(default)]
+    #[param(value_type = Option<String>)]
+    size: Drawn,
+}
+
 /// A page as an image, counted from 1.
 #[utoipa::path(get, path = "/v1/versions/{version}/pages/{page}", tag = "documents",
-    params(("version" = Uuid, Path), ("page" = u32, Path)),
+    params(("version" = Uuid, Path), ("page" = u32, Path), PageQuery),
     responses((status = 200, body = Vec<u8>, content_type = "image/png")))]
 async fn page(
     State(gateway): State<Gateway>,
     who: May<Read>,
     Named((version, page)): Named<(Uuid, u32)>,
+    Asked(asked): Asked<PageQuery>,
 ) -> Result<impl IntoResponse, Problem> {
     let version = VersionId::from_uuid(version);
     // The catalog is asked first: a page of another tenant's version is as unknown as any.
@@ -296,7 +307,9 @@ async fn page(
     if !(1..=structure.pages.len()).contains(&(page as usize)) {
         return Err(Problem::not_found("page", page));
     }
-    let image = gateway.engine().page_image(who.tenant, version, page);
+    let image = gateway
+        .engine()
+        .page_image(who.tenant, version, page, asked.size);
     let headers = [
         (CONTENT_TYPE, "image/png"),
         // A version never changes; who may see it does, so no shared cache.
