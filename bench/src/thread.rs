@@ -110,6 +110,7 @@ async fn open(data: &Path) -> anyhow::Result<Engine> {
         embedder: Arc::new(Nothing(HashEmbedder::new(&HashSettings::default()))),
         sandbox: Arc::new(Sandbox::new(sandbox::Settings::default(), program)),
         clock: Arc::new(SystemClock),
+        figures: engine::Figures::new(store("figures")?),
     };
     Ok(Engine::new(engine::Settings::default(), parts))
 }

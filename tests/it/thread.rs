@@ -33,6 +33,7 @@ fn folder() -> Folder {
 fn the_whole_thread(mill: &Mill) -> String {
     let folder = folder();
     a_folder_becomes_passages_with_their_place(mill, &folder);
+    its_figures_are_kept(mill);
     the_same_folder_again_is_skipped(mill, &folder);
     a_changed_file_is_one_new_version(mill, &folder);
     // The folder's own name differs from run to run, and it is part of every identity.
@@ -77,6 +78,24 @@ fn a_folder_becomes_passages_with_their_place(mill: &Mill, folder: &Folder) {
         .find(same)
         .expect("`chunk` cuts as `ingest` does");
     assert_eq!(chunk["text"], hit["text"]);
+}
+
+/// What one process recorded, another is told.
+fn its_figures_are_kept(mill: &Mill) {
+    let latest = |query: &str| {
+        let lines = mill.lines(&["metrics", query, "--since", "10m", "--json"]);
+        let [line] = &lines[..] else {
+            panic!("{query} gives one line, not {lines:?}");
+        };
+        line["points"].as_array().unwrap().last().unwrap()[1]
+            .as_f64()
+            .unwrap()
+    };
+    assert_eq!(latest("documents_total"), 2.0);
+    assert!(latest("sum(increase(chunks_total[1h]))") >= 4.0);
+    assert!(latest(r#"quantile(1, stage_seconds{stage="parse"}[1h])"#) > 0.0);
+    let refused = mill.run(&["metrics", "documents_total{"]);
+    assert!(!refused.status.success());
 }
 
 fn the_same_folder_again_is_skipped(mill: &Mill, folder: &Folder) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use catalog::{FirstStart, FirstStarted, Role};
 use chrono::TimeDelta;
-use engine::{Engine, Objects, SystemClock};
+use engine::{Engine, Figures, Objects, SystemClock};
 use model::ChunkPolicy;
 use object_store::local::LocalFileSystem;
 use sandbox::{Program, Sandbox};
@@ -56,6 +56,7 @@ impl House {
             embedder,
             sandbox: Arc::new(sandbox(config)?),
             clock: Arc::new(SystemClock),
+            figures: Figures::new(store(folder.path())?),
         };
         let engine = Arc::new(Engine::new(engine_settings(config), parts));
         // The lock is ours, so whoever held leases here is dead.
@@ -88,7 +89,11 @@ impl House {
         })
     }
 
-    pub fn start_workers(&mut self, config: &Config) {
+    pub async fn start_workers(&mut self, config: &Config) {
+        // Opened first, so that no document goes by unrecorded; without it they are processed all the same.
+        if let Err(error) = self.engine.figures().open().await {
+            tracing::warn!(error = error.explain(), "figures cannot be kept");
+        }
         let settings = shell::Settings {
             prep_slots: config.workers.parse_slots,
             ..shell::Settings::default()
@@ -120,6 +125,9 @@ impl House {
             workers.stop(GRACE).await;
         }
         drop(self.gateway);
+        if let Err(error) = self.engine.figures().close().await {
+            tracing::warn!(error = error.explain(), "the last figures are lost");
+        }
         drop(self.engine);
         let closed = self.index.close().await;
         drop(self.lock);

@@ -111,6 +111,7 @@ async fn perform(config: &Config, command: Command) -> anyhow::Result<ExitCode> 
             .await
             .map(|()| done),
         Command::Status(args) => commands::status::run(config, &args).await.map(|()| done),
+        Command::Metrics(args) => commands::metrics::run(config, &args).await.map(|()| done),
         Command::Doctor(args) => commands::doctor::run(config, &args).await,
         Command::Verify(args) => commands::verify::run(config, &args).await,
         Command::CrashTest(args) => commands::crash_test::run(config, &args).await,

@@ -39,7 +39,7 @@ impl Session {
                 Claimed::Ours(lock) => {
                     let mut house = House::open(&folder, lock, config).await?;
                     if needs == Needs::Workers {
-                        house.start_workers(config);
+                        house.start_workers(config).await;
                     }
                     let client = Client::here(house.router(), house.admin_token());
                     return Ok(Self {

@@ -55,6 +55,8 @@ pub enum Error {
     Parse(#[from] sandbox::Error),
     #[error(transparent)]
     Source(#[from] sources::Error),
+    #[error(transparent)]
+    Series(#[from] series::Error),
 }
 
 /// How soon to look again whether a paused job goes on.
@@ -79,7 +81,8 @@ impl Error {
             Self::Objects(error) => of_objects(error),
             Self::Embedding(error) => of_embedding(error),
             Self::Parse(error) => of_parse(error),
-            Self::Source(_) => Disposition::Reject,
+            Self::Source(_) | Self::Series(series::Error::Query(_)) => Disposition::Reject,
+            Self::Series(_) => Disposition::Halt,
         }
     }
 

@@ -5,6 +5,7 @@ use index::{Fence, IndexedChunk, Space, UnitPlace};
 use model::{Chunk, ChunkId, ContentHash, FollowUps, Step, TokenCounter, Unit, UnitName};
 use pipeline::batch::{BatchKey, Passage};
 
+use crate::figures::Timed;
 use crate::objects::Key;
 use crate::{Engine, Error, Stage};
 
@@ -24,10 +25,12 @@ impl Engine {
         let key = Key::unit(claim.tenant, version.id, pass, name);
         let unit: Unit = self.parts.objects.get_json(&key).await?;
         self.pass(claim, Stage::Chunking);
-        let chunks = self.chunk(unit, &version.generation).await?;
+        let chunking = self.chunk(unit, &version.generation);
+        let chunks = self.timed(Timed::Chunk, chunking).await?;
         let tokens = chunks.iter().map(|cut| cut.tokens as u64).sum();
         self.pass(claim, Stage::Embedding);
-        let (chunks, reused) = self.embed(claim, name, chunks, &version).await?;
+        let embedding = self.embed(claim, name, chunks, &version);
+        let (chunks, reused) = self.timed(Timed::Embed, embedding).await?;
         let count = chunks.len() as u64;
         self.pass(claim, Stage::Indexing);
 
@@ -42,13 +45,13 @@ impl Engine {
             unit: name.clone(),
         };
         let model = &version.generation.spec.model;
-        let receipt = self
-            .parts
-            .index
-            .replace_unit(place, Fence(claim.token), model, chunks)
-            .await?;
-        // Durable before done: whoever sees the mark may rely on the chunks.
-        let flush = self.settled(&receipt).await?;
+        let indexing = async {
+            let index = &self.parts.index;
+            let receipt = index.replace_unit(place, Fence(claim.token), model, chunks);
+            // Durable before done: whoever sees the mark may rely on the chunks.
+            self.settled(&receipt.await?).await
+        };
+        let flush = self.timed(Timed::Index, indexing).await?;
 
         let done = UnitDone {
             unit: name.clone(),

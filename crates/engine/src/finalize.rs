@@ -45,8 +45,11 @@ impl Engine {
             flush: flush.0,
             stats: stats(&units),
         };
+        let brought = (activation.stats.chunks_created, version.size);
         let now = self.parts.clock.now();
         self.parts.catalog.activate(claim, activation, now).await?;
+        let to = (claim.tenant, claim.kb);
+        self.figures().taken_in(to, brought, now);
         Ok(vec![])
     }
 

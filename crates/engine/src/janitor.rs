@@ -58,6 +58,7 @@ impl Engine {
         let now = self.parts.clock.now();
         let before = now - delta(self.settings.janitor.events);
         self.parts.catalog.prune(before, now).await?;
+        self.figures().expire(now).await?;
         let Tidied {
             staged,
             originals,

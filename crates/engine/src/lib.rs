@@ -9,6 +9,7 @@ pub mod clock;
 mod digest;
 mod embedding;
 mod error;
+pub mod figures;
 pub mod guard;
 pub mod intake;
 pub mod janitor;
@@ -39,10 +40,12 @@ use tokio::sync::{RwLock, broadcast, watch};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use digest::{Digest, Disagreement};
 pub use error::{Disposition, Error};
+pub use figures::Figures;
 pub use objects::Objects;
 pub use stage::{Passing, Stage};
 
 use embedding::Embeddings;
+use figures::Timed;
 
 /// What can be tuned: plain values from configuration.
 #[derive(Debug, Clone)]
@@ -81,6 +84,7 @@ pub struct Parts {
     pub embedder: Arc<dyn Embedder>,
     pub sandbox: Arc<Sandbox>,
     pub clock: Arc<dyn Clock>,
+    pub figures: Figures,
 }
 
 pub struct Engine {
@@ -131,7 +135,10 @@ impl Engine {
         let follow_ups = match &claim.step {
             Step::Prep { .. } => self.prep(claim).await?,
             Step::Extract { pass, unit, .. } => self.extract(claim, *pass, unit).await?,
-            Step::Finalize { pass, .. } => self.finalize(claim, *pass).await?,
+            Step::Finalize { pass, .. } => {
+                let finalizing = self.finalize(claim, *pass);
+                self.timed(Timed::Finalize, finalizing).await?
+            }
         };
         if !follow_ups.is_empty() {
             self.work_added();

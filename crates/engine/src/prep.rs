@@ -8,6 +8,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use model::{FollowUps, Parsed, Unit};
 use parse::Hints;
 
+use crate::figures::Timed;
 use crate::objects::Key;
 use crate::reading::Structure;
 use crate::{Engine, Error, Objects, Stage};
@@ -29,7 +30,8 @@ impl Engine {
             filename: Some(version.filename.clone()),
             media_type: version.media_type.clone(),
         };
-        let parsed = self.parts.sandbox.parse(bytes, hints).await?;
+        let parsing = self.parts.sandbox.parse(bytes, hints);
+        let parsed = self.timed(Timed::Parse, parsing).await?;
         let (parsed, units) = tokio::task::spawn_blocking(move || {
             let units = pipeline::units::units(&parsed);
             (parsed, units)

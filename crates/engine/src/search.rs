@@ -12,6 +12,7 @@ use model::{ChunkId, ContentHash, DocumentId, PageBox, SourceUri, Span, VersionI
 use pipeline::query::{Fused, Leg, Weights, fuse};
 use roaring::RoaringBitmap;
 
+use crate::figures::Timed;
 use crate::{Engine, Error};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -74,6 +75,10 @@ const LEG_LEAST: usize = 50;
 
 impl Engine {
     pub async fn search(&self, kb: &Kb, request: &Request) -> Result<Vec<Hit>, Error> {
+        self.timed(Timed::Search, self.answer(kb, request)).await
+    }
+
+    async fn answer(&self, kb: &Kb, request: &Request) -> Result<Vec<Hit>, Error> {
         if request.query.trim().is_empty() {
             return Err(Error::BadRequest {
                 what: "the query is empty",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use chrono::{TimeDelta, Utc};
 use engine::objects::Key;
-use engine::{Engine, ManualClock, Objects, Parts, Settings};
+use engine::{Engine, Figures, ManualClock, Objects, Parts, Settings};
 use model::ContentHash;
 use object_store::memory::InMemory;
 use sandbox::{Program, Sandbox};
@@ -38,6 +38,7 @@ async fn house() -> House {
             Program::new("none", &[]),
         )),
         clock: clock.clone(),
+        figures: Figures::new(Arc::new(InMemory::new())),
     };
     House {
         engine: Engine::new(Settings::default(), parts),
@@ -84,4 +85,43 @@ async fn a_round_of_the_guard_fails_nothing_that_waits() {
     assert_eq!((round.runs_recreated, round.cancels_finished), (0, 0));
     let run = catalog.run(house.place.tenant, admitted.run.unwrap());
     assert_eq!(run.await.unwrap().status, model::RunStatus::Queued);
+}
+
+#[tokio::test]
+async fn figures_are_kept_of_the_machine_and_of_each_tenant_for_itself() {
+    let house = house().await;
+    let now = house.engine.parts().clock.now();
+    let admission = house.place.file("a.txt", "a", now);
+    let catalog = &house.engine.parts().catalog;
+    catalog.admit(admission, now).await.unwrap();
+    house.engine.record_load().await.unwrap();
+    house.engine.record_holdings().await.unwrap();
+    let figures = house.engine.figures();
+    figures.open().await.unwrap().sync().await.unwrap();
+
+    let now = now.timestamp_micros();
+    let range = series::Range {
+        from: now,
+        to: now,
+        step: 1_000_000,
+    };
+    let stranger = model::TenantId::from_uuid(uuid::Uuid::now_v7());
+    for (query, own, others) in [
+        (r#"queue_depth{state="ready"}"#, Some(1.0), Some(1.0)),
+        ("documents", Some(1.0), None),
+        (r#"runs{state="queued"}"#, Some(1.0), None),
+    ] {
+        for (tenant, expected) in [(house.place.tenant, own), (stranger, others)] {
+            let lines = figures.query(tenant, query, range).await.unwrap();
+            let seen = lines.first().map(|line| line.points[0].1);
+            assert_eq!((lines.len() < 2, seen), (true, expected), "{query}");
+        }
+    }
+    // Each hourly round thins the history out by a tier: after years nothing is left of it.
+    house.clock.advance(TimeDelta::days(2000));
+    for _tier in 0..3 {
+        house.engine.tidy().await.unwrap();
+    }
+    let lines = figures.query(house.place.tenant, "documents", range).await;
+    assert_eq!(lines.unwrap(), []);
 }

@@ -12,7 +12,7 @@ use object_store::local::LocalFileSystem;
 use crate::delta::{Op, Samples};
 use crate::flush::Slate;
 use crate::label::Labels;
-use crate::query::{Line, Range, evaluate, parse};
+use crate::query::{Expr, Line, Matcher, Range, evaluate, parse};
 use crate::read::Reader;
 use crate::sample::{Micros, Sample};
 use crate::store::{self, Meta};
@@ -104,10 +104,26 @@ impl Series {
 
     /// Answers a query, see [`query`](crate::query), from the newest flush.
     pub async fn query(&self, text: &str, range: Range) -> Result<Vec<Line>, Error> {
-        let expr = parse(text)?;
+        self.evaluate(&parse(text)?, range).await
+    }
+
+    /// Answers a query from those series only that carry this value of a label, or lack the label.
+    pub async fn query_within(
+        &self,
+        text: &str,
+        range: Range,
+        (label, value): (&str, &str),
+    ) -> Result<Vec<Line>, Error> {
+        let own = Matcher::IsOrLacks(label.to_owned(), value.to_owned());
+        let mut expr = parse(text)?;
+        expr.narrow(&own);
+        self.evaluate(&expr, range).await
+    }
+
+    async fn evaluate(&self, expr: &Expr, range: Range) -> Result<Vec<Line>, Error> {
         let snapshot = self.coordinator.snapshot().view;
         let reader = Reader::new(&snapshot).await?;
-        evaluate(&reader, &expr, range).await
+        evaluate(&reader, expr, range).await
     }
 
     pub fn metrics(&self) -> coordinator::Metrics {

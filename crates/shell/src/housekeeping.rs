@@ -1,4 +1,5 @@
-//! Rounds of the guard and the janitor, at start and from time to time.
+//! Rounds of the guard and the janitor, and looks at how things stand, at start and from
+//! time to time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,10 +24,25 @@ pub(crate) async fn run(engine: Arc<Engine>, settings: Settings, stop: Cancellat
             );
         }
     });
+    let load = every(settings.load_every, || async {
+        told(engine.record_load().await);
+    });
+    let holdings = every(settings.holdings_every, || async {
+        told(engine.record_holdings().await);
+    });
     tokio::select! {
         () = stop.cancelled() => {}
         () = guard => {}
         () = janitor => {}
+        () = load => {}
+        () = holdings => {}
+    }
+}
+
+/// Documents are processed whether or not their figures can be kept.
+fn told(recorded: Result<(), engine::Error>) {
+    if let Err(error) = recorded {
+        tracing::warn!(error = error.explain(), "figures could not be recorded");
     }
 }
 

@@ -38,6 +38,10 @@ pub struct Settings {
     pub guard_every: Duration,
     /// How often the janitor makes its.
     pub janitor_every: Duration,
+    /// How often queue and flushes are looked at for the history of figures.
+    pub load_every: Duration,
+    /// How often what each tenant has is counted for it.
+    pub holdings_every: Duration,
 }
 
 impl Default for Settings {
@@ -51,6 +55,8 @@ impl Default for Settings {
             poll: Duration::from_millis(500),
             guard_every: Duration::from_secs(60),
             janitor_every: Duration::from_secs(60 * 60),
+            load_every: Duration::from_secs(10),
+            holdings_every: Duration::from_secs(60),
         }
     }
 }

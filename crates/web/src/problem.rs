@@ -176,6 +176,9 @@ impl From<engine::Error> for Problem {
         if let engine::Error::OtherModel { .. } = error {
             return Self::conflict(error.to_string());
         }
+        if let engine::Error::Series(series::Error::Query(error)) = error {
+            return Self::invalid(error.to_string());
+        }
         match error.disposition() {
             Disposition::Retry { .. } | Disposition::Wait { .. } => unavailable(&error),
             Disposition::Reject => {

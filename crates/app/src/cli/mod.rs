@@ -55,6 +55,8 @@ pub enum Command {
     DeadLetters(DeadLetters),
     /// Says how things stand
     Status(Status),
+    /// Shows figures over time
+    Metrics(Metrics),
     /// Checks the installation and says what to do
     Doctor(Doctor),
     /// Computes the digest of the data folder and names every disagreement
@@ -186,6 +188,21 @@ pub struct Status {
 }
 
 #[derive(Debug, Args)]
+pub struct Metrics {
+    /// Such as `queue_depth`, `rate(chunks_total[5m])`, `quantile(0.99, stage_seconds{stage="embed"})`
+    pub query: String,
+    /// From this long ago until now: 90s, 15m, 6h, 7d
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = seconds)]
+    pub since: u64,
+    /// A point this often [default: sixty of them]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    pub step: Option<u64>,
+    /// One line of JSON per series
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
 pub struct Doctor {
     #[arg(long)]
     pub json: bool,
@@ -231,6 +248,24 @@ fn key_value(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("expected KEY=VALUE".to_owned()),
     }
+}
+
+/// `90s`, `15m`, `6h`, `7d` in seconds.
+fn seconds(text: &str) -> Result<u64, String> {
+    let wrong = || "expected a number and s, m, h or d, such as 15m".to_owned();
+    let unit = text.chars().last().ok_or_else(wrong)?;
+    let each = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3600,
+        'd' => 24 * 3600,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
+    number
+        .checked_mul(each)
+        .filter(|all| *all > 0)
+        .ok_or_else(wrong)
 }
 
 impl Globals {

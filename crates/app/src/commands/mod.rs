@@ -7,6 +7,7 @@ pub mod documents;
 pub mod ingest;
 pub mod inspect;
 pub mod jobs;
+pub mod metrics;
 pub mod runs;
 pub mod search;
 pub mod serve;

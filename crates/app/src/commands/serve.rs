@@ -28,7 +28,7 @@ pub async fn run(config: &Config, args: &Serve) -> anyhow::Result<()> {
     let address = listener.local_addr().context("cannot tell the address")?;
     let mut house = House::open(&folder, lock, config).await?;
     if !args.no_workers {
-        house.start_workers(config);
+        house.start_workers(config).await;
     }
     let holder = Holder {
         pid: std::process::id(),

@@ -48,6 +48,20 @@ pub(crate) enum Matcher {
     IsNot(String, String),
     Like(String, String),
     Unlike(String, String),
+    /// What a query cannot say and its asker is held to.
+    IsOrLacks(String, String),
+}
+
+impl Expr {
+    /// Adds a condition to everything that is read.
+    pub fn narrow(&mut self, to: &Matcher) {
+        match self {
+            Self::Latest(of) | Self::Rate { of, .. } | Self::Values { of, .. } => {
+                of.matchers.push(to.clone());
+            }
+            Self::Fold { of, .. } => of.narrow(to),
+        }
+    }
 }
 
 impl Matcher {
@@ -56,7 +70,8 @@ impl Matcher {
             Self::Is(label, _)
             | Self::IsNot(label, _)
             | Self::Like(label, _)
-            | Self::Unlike(label, _) => label,
+            | Self::Unlike(label, _)
+            | Self::IsOrLacks(label, _) => label,
         }
     }
 
@@ -64,6 +79,7 @@ impl Matcher {
         match self {
             Self::Is(_, wanted) => value == wanted,
             Self::IsNot(_, wanted) => value != wanted,
+            Self::IsOrLacks(_, wanted) => value.is_empty() || value == wanted,
             Self::Like(_, words) => words.split('|').any(|word| like(value, word)),
             Self::Unlike(_, words) => !words.split('|').any(|word| like(value, word)),
         }

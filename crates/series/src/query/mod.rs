@@ -19,7 +19,7 @@ mod parse;
 
 mod eval;
 
-pub(crate) use ast::{Matcher, Selector};
+pub(crate) use ast::{Expr, Matcher, Selector};
 pub(crate) use eval::evaluate;
 pub use eval::{Line, Range};
 pub use parse::QueryError;

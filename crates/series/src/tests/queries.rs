@@ -70,6 +70,27 @@ async fn figures_are_found_by_their_labels() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_asker_held_to_a_label_sees_only_what_carries_it_or_lacks_it() {
+    let series = open(&memory()).await;
+    counters(&series, 600).await;
+    let end = at(START + 600 * SECOND);
+    for (query, label, found) in [
+        ("rate(documents_total[5m])", "kb", 1),
+        (r#"rate(documents_total{kb="a"}[5m])"#, "kb", 0),
+        ("sum(rate(documents_total[5m]))", "kb", 1),
+        ("rate(documents_total[5m])", "tenant", 3),
+    ] {
+        let lines = series.query_within(query, end, (label, "b")).await.unwrap();
+        assert_eq!(lines.len(), found, "{query}");
+        let own = lines
+            .iter()
+            .all(|line| label == "tenant" || line.points[0].1 == 2.0);
+        assert!(own, "{query} saw others: {lines:?}");
+    }
+    series.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn functions_add_up() {
     let series = open(&memory()).await;
     counters(&series, 600).await;

@@ -8,6 +8,7 @@ pub mod ingest;
 pub mod inspect;
 pub mod jobs;
 pub mod kbs;
+pub mod metrics;
 pub mod runs;
 pub mod search;
 pub mod sources;
@@ -34,4 +35,5 @@ pub fn routes() -> OpenApiRouter<Gateway> {
         .merge(dead_letters::routes())
         .merge(search::routes())
         .merge(status::routes())
+        .merge(metrics::routes())
 }

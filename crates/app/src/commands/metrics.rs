@@ -1,0 +1,88 @@
+//! `metrics`: figures over time.
+
+use serde_json::Value;
+
+use crate::cli::Metrics;
+use crate::client::with_query;
+use crate::config::Config;
+use crate::session::{Needs, Session};
+
+use super::{cell, print_line, print_text, table};
+
+pub async fn run(config: &Config, args: &Metrics) -> anyhow::Result<()> {
+    let session = Session::open(config, Needs::Answers).await?;
+    let seconds = i64::try_from(args.since)?;
+    let from = chrono::Utc::now() - chrono::TimeDelta::try_seconds(seconds).unwrap_or_default();
+    let path = with_query(
+        "/v1/metrics/query",
+        &[
+            ("query", Some(args.query.clone())),
+            ("from", Some(from.to_rfc3339())),
+            ("step", args.step.map(|step| step.to_string())),
+        ],
+    );
+    let answer: Value = session.client.get(&path).await?;
+    session.close().await?;
+    let lines = answer["lines"].as_array().map_or(&[][..], Vec::as_slice);
+    if args.json {
+        return lines.iter().try_for_each(print_line);
+    }
+    let rows: Vec<_> = lines.iter().map(row).collect();
+    let head = ["SERIES", "LATEST", "LEAST", "MOST", "OVER TIME"];
+    print_text(&table(&head, &rows))
+}
+
+fn row(line: &Value) -> Vec<String> {
+    let points = line["points"].as_array().map_or(&[][..], Vec::as_slice);
+    let values: Vec<f64> = points
+        .iter()
+        .filter_map(|point| point[1].as_f64())
+        .collect();
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let latest = values.last().copied().unwrap_or(f64::NAN);
+    vec![
+        cell(line, "name"),
+        short(latest),
+        short(least),
+        short(most),
+        sketch(&values, least, most),
+    ]
+}
+
+/// Four digits that matter.
+fn short(value: f64) -> String {
+    let whole = value.abs().log10().floor().max(0.0);
+    let places = if value.fract() == 0.0 {
+        0.0
+    } else {
+        3.0 - whole
+    };
+    format!("{value:.*}", places.max(0.0) as usize)
+}
+
+/// The line as a row of bars.
+fn sketch(values: &[f64], least: f64, most: f64) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let height = |value: &f64| match most > least {
+        true => ((value - least) / (most - least) * 7.0).round() as usize,
+        false => 0,
+    };
+    values
+        .iter()
+        .map(|value| BARS[height(value).min(7)])
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_told_in_a_row() {
+        let line =
+            serde_json::json!({"name": "x", "points": [[0, 0.0], [1, 0.123456], [2, 1234.5]]});
+        assert_eq!(row(&line), ["x", "1234", "0", "1234", "▁▁█"]);
+        assert_eq!([short(0.000_5), short(12.345)], ["0.001", "12.35"]);
+    }
+}
