@@ -1,19 +1,25 @@
 //! Plain data that crosses the seam.
 
 mod account;
+mod audit;
 mod job;
 mod library;
 mod listing;
+mod metadata;
 mod operation;
 mod queue;
+mod replay;
 mod run;
 
 pub use account::*;
+pub use audit::*;
 pub use job::*;
 pub use library::*;
 pub use listing::*;
+pub use metadata::*;
 pub use operation::*;
 pub use queue::*;
+pub use replay::*;
 pub use run::*;
 
 /// An enum stored as text: the words of the schema's CHECKs.

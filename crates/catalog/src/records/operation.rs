@@ -16,6 +16,7 @@ words! {
         Deactivated = "deactivated",
         Removed = "removed",
         Purged = "purged",
+        Repaired = "repaired",
     }
 }
 

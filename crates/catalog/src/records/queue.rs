@@ -1,5 +1,7 @@
 //! Work, and the claims on it.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use model::{
     ContentHash, DocumentId, Gap, GenerationId, JobId, KbId, PageSize, RunId, Step, TenantId,
@@ -34,6 +36,7 @@ pub struct Claim {
 pub struct Prepared {
     /// Names with their position in reading order.
     pub units: Vec<(UnitName, u32)>,
+    pub artifacts: Artifacts,
     /// Replaces the admission's title only where that gave none.
     pub title: Option<String>,
     pub language: Option<String>,
@@ -41,6 +44,14 @@ pub struct Prepared {
     pub pages: Vec<PageSize>,
     pub gaps: Vec<Gap>,
     pub warnings: Vec<Warning>,
+}
+
+/// The hashes of the objects Prep wrote, so that a changed one is known from a whole one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Artifacts {
+    pub text: Option<ContentHash>,
+    pub parsed: Option<ContentHash>,
+    pub units: BTreeMap<UnitName, ContentHash>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

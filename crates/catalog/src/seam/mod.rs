@@ -4,6 +4,7 @@
 //! belongs to a tenant; another tenant's id is answered exactly as an unknown one.
 
 mod accounts;
+mod audit;
 mod jobs;
 mod library;
 mod operations;
@@ -11,6 +12,7 @@ mod queue;
 mod runs;
 
 pub use accounts::Accounts;
+pub use audit::Audit;
 pub use jobs::Jobs;
 pub use library::Library;
 pub use operations::Operations;
@@ -18,6 +20,9 @@ pub use queue::Queue;
 pub use runs::Runs;
 
 /// The whole catalog, as `Arc<dyn Catalog>` hands it round.
-pub trait Catalog: Accounts + Library + Queue + Runs + Jobs + Operations + Send + Sync {}
+pub trait Catalog:
+    Accounts + Library + Queue + Runs + Jobs + Operations + Audit + Send + Sync
+{
+}
 
-impl<T: Accounts + Library + Queue + Runs + Jobs + Operations + Send + Sync> Catalog for T {}
+impl<T: Accounts + Library + Queue + Runs + Jobs + Operations + Audit + Send + Sync> Catalog for T {}

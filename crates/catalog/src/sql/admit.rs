@@ -4,7 +4,7 @@
 //! stand in a line and "is it new" has one answer.
 
 use chrono::{DateTime, Utc};
-use model::{DocumentId, JobId, RunId, SourceId, Step, TenantId, UserId, VersionId};
+use model::{DocumentId, JobId, KbId, RunId, SourceId, Step, TenantId, UserId, VersionId};
 use serde_json::{Map, Value};
 use sqlx::{AssertSqlSafe, QueryBuilder, query};
 use uuid::Uuid;
@@ -13,7 +13,7 @@ use super::cells::{Cells, bytes, json, text};
 use super::dialect::Dialect;
 use super::events::{News, tell};
 use super::{Tx, work};
-use crate::{Admission, Admitted, Error, Outcome, SkipReason};
+use crate::{Admission, Admitted, Error, Outcome, SkipReason, metadata_pairs};
 
 pub async fn admit<DB: Dialect>(
     c: &mut Tx<DB>,
@@ -204,7 +204,7 @@ async fn begin<DB: Dialect>(
     let version = VersionId::from_uuid(Uuid::now_v7());
     let run = RunId::from_uuid(Uuid::now_v7());
     insert_version::<DB>(c, document, version, run, admission, now).await?;
-    insert_metadata::<DB>(c, version, admission).await?;
+    insert_metadata::<DB>(c, admission.kb, version, &admission.metadata).await?;
     insert_run::<DB>(c, document, version, run, admission, now).await?;
     query("UPDATE documents SET latest_version = $2, updated_at = $3 WHERE id = $1")
         .bind(document.as_uuid())
@@ -284,17 +284,18 @@ fn without_nul(value: Value) -> Value {
     }
 }
 
-async fn insert_metadata<DB: Dialect>(
+pub async fn insert_metadata<DB: Dialect>(
     c: &mut Tx<DB>,
+    kb: KbId,
     version: VersionId,
-    admission: &Admission,
+    metadata: &Map<String, Value>,
 ) -> Result<(), Error> {
-    let pairs = metadata_pairs(&admission.metadata);
+    let pairs = metadata_pairs(metadata);
     for pairs in pairs.chunks(1000) {
         let mut insert: QueryBuilder<DB> =
             QueryBuilder::new("INSERT INTO version_metadata (kb_id, key, value, version_id) ");
         insert.push_values(pairs, |mut row, (key, value)| {
-            row.push_bind(admission.kb.as_uuid())
+            row.push_bind(kb.as_uuid())
                 .push_bind(key.clone())
                 .push_bind(value.clone())
                 .push_bind(version.as_uuid());
@@ -306,28 +307,6 @@ async fn insert_metadata<DB: Dialect>(
             .await?;
     }
     Ok(())
-}
-
-/// What filters can ask for: each scalar under its key, each element of a list too.
-fn metadata_pairs(metadata: &Map<String, Value>) -> Vec<(String, String)> {
-    let scalar = |value: &Value| match value {
-        Value::String(string) => Some(text(string)),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(truth) => Some(truth.to_string()),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
-    };
-    let values = |value: &Value| match value {
-        Value::Array(values) => values.iter().filter_map(scalar).collect(),
-        other => scalar(other).into_iter().collect::<Vec<_>>(),
-    };
-    let pairs = |(key, value): (&String, &Value)| {
-        let key = text(key);
-        values(value)
-            .into_iter()
-            .map(move |value| (key.clone(), value))
-            .collect::<Vec<_>>()
-    };
-    metadata.iter().flat_map(pairs).collect()
 }
 
 async fn insert_run<DB: Dialect>(

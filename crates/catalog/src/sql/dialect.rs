@@ -58,10 +58,16 @@ impl Dialect for Sqlite {
     const ADVANCE_FENCE: Option<&'static str> =
         Some("UPDATE counters SET last = last + 1 WHERE name = 'fence'");
     const NEXT_TOKEN: &'static str = "(SELECT last FROM counters WHERE name = 'fence')";
-    const MIGRATIONS: &'static [(&'static str, &'static str)] = &[(
-        "0001_catalog",
-        include_str!("../../migrations/sqlite/0001_catalog.sql"),
-    )];
+    const MIGRATIONS: &'static [(&'static str, &'static str)] = &[
+        (
+            "0001_catalog",
+            include_str!("../../migrations/sqlite/0001_catalog.sql"),
+        ),
+        (
+            "0002_artifacts",
+            include_str!("../../migrations/sqlite/0002_artifacts.sql"),
+        ),
+    ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
 }
@@ -74,10 +80,16 @@ impl Dialect for Postgres {
     const SKIP_LOCKED: &'static str = "FOR NO KEY UPDATE SKIP LOCKED";
     const ADVANCE_FENCE: Option<&'static str> = None;
     const NEXT_TOKEN: &'static str = "nextval('fence')";
-    const MIGRATIONS: &'static [(&'static str, &'static str)] = &[(
-        "0001_catalog",
-        include_str!("../../migrations/postgres/0001_catalog.sql"),
-    )];
+    const MIGRATIONS: &'static [(&'static str, &'static str)] = &[
+        (
+            "0001_catalog",
+            include_str!("../../migrations/postgres/0001_catalog.sql"),
+        ),
+        (
+            "0002_artifacts",
+            include_str!("../../migrations/postgres/0002_artifacts.sql"),
+        ),
+    ];
     const LOCK_MIGRATIONS: Option<&'static str> =
         Some("SELECT pg_advisory_xact_lock(hashtext('gristmill catalog migrations'))");
 }

@@ -95,7 +95,7 @@ pub async fn of_document<DB: Dialect>(
     rows.iter().map(read::<DB>).collect()
 }
 
-fn read<DB: Dialect>(row: &DB::Row) -> Result<LedgerEntry, Error> {
+pub fn read<DB: Dialect>(row: &DB::Row) -> Result<LedgerEntry, Error> {
     let row = Cells::<DB>(row);
     Ok(LedgerEntry {
         document: row.id("document_id", DocumentId::from_uuid)?,

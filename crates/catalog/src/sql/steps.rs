@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use model::{FollowUps, PageSize, Step, UnitName, VersionId};
 use sqlx::{QueryBuilder, query};
 
-use super::cells::{Cells, json, text};
+use super::cells::{Cells, bytes, json, text};
 use super::claim::holds;
 use super::dialect::Dialect;
 use super::events::{News, tell};
@@ -30,7 +30,7 @@ pub async fn prepared<DB: Dialect>(
     ] {
         query(old).bind(version.as_uuid()).execute(&mut *c).await?;
     }
-    insert_units::<DB>(c, version, pass, &prepared.units).await?;
+    insert_units::<DB>(c, version, pass, prepared).await?;
     insert_pages::<DB>(c, version, &prepared.pages).await?;
     let follow_ups = follow_ups(version, pass, prepared.units.iter().map(|(unit, _)| unit));
     match prepared.units.as_slice() {
@@ -87,7 +87,7 @@ async fn open_pass<DB: Dialect>(
         "UPDATE document_versions SET pass = pass + 1, units_total = $2, units_open = $2,
              last_unit = NULL, state = 'processing', prep_token = $3,
              title = coalesce(title, $4), language = $5, media_type = coalesce($6, media_type),
-             gaps = $7, warnings = $8
+             gaps = $7, warnings = $8, text_hash = $9, parsed_hash = $10
          WHERE id = $1 AND state <> 'ready' RETURNING pass",
     )
     .bind(claim.step.version().as_uuid())
@@ -98,6 +98,8 @@ async fn open_pass<DB: Dialect>(
     .bind(prepared.media_type.as_deref())
     .bind(json(&prepared.gaps))
     .bind(json(&prepared.warnings))
+    .bind(prepared.artifacts.text.as_ref().map(bytes))
+    .bind(prepared.artifacts.parsed.as_ref().map(bytes))
     .fetch_optional(c)
     .await?
     .ok_or_else(|| Error::conflict("version", "it has been activated and cannot be replaced"))?;
@@ -108,17 +110,19 @@ async fn insert_units<DB: Dialect>(
     c: &mut Tx<DB>,
     version: VersionId,
     pass: u32,
-    units: &[(UnitName, u32)],
+    prepared: &Prepared,
 ) -> Result<(), Error> {
-    for units in units.chunks(1000) {
+    for units in prepared.units.chunks(1000) {
         let mut insert: QueryBuilder<DB> = QueryBuilder::new(
-            "INSERT INTO document_units (version_id, unit, pass, position, state) ",
+            "INSERT INTO document_units
+                 (version_id, unit, pass, position, artifact_hash, state) ",
         );
         insert.push_values(units, |mut row, (unit, position)| {
             row.push_bind(version.as_uuid())
                 .push_bind(unit.to_string())
                 .push_bind(i64::from(pass))
                 .push_bind(i64::from(*position))
+                .push_bind(prepared.artifacts.units.get(unit).map(bytes))
                 .push("'open'");
         });
         insert.build().execute(&mut *c).await?;
@@ -126,7 +130,7 @@ async fn insert_units<DB: Dialect>(
     Ok(())
 }
 
-async fn insert_pages<DB: Dialect>(
+pub async fn insert_pages<DB: Dialect>(
     c: &mut Tx<DB>,
     version: VersionId,
     pages: &[PageSize],

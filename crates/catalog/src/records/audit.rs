@@ -1,0 +1,202 @@
+//! Everything the catalog holds of a document, as `verify` reads it, and what `repair` puts
+//! in its place.
+//!
+//! Read leniently: a row that refers to another that is gone is still shown.
+
+use chrono::{DateTime, Utc};
+use model::{
+    ContentHash, DocumentId, GenerationId, KbId, PageSize, RunId, SourceId, SourceOrder, SourceUri,
+    UnitName, UserId, VersionId,
+};
+
+use super::{ActivationCause, Artifacts, LedgerEntry, Served, UnitState, VersionState};
+
+/// All rows of one document, whichever of them are there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dossier {
+    pub document: DocumentId,
+    pub head: Option<DocumentHead>,
+    /// By number.
+    pub versions: Vec<VersionFile>,
+    /// Oldest first.
+    pub activations: Vec<ActivationFile>,
+    /// Oldest first.
+    pub ledger: Vec<LedgerEntry>,
+    /// Oldest first.
+    pub runs: Vec<RunFile>,
+    /// Tables that have a row of this document nobody can read.
+    pub unreadable: Vec<&'static str>,
+}
+
+impl Dossier {
+    pub fn new(document: DocumentId) -> Self {
+        Self {
+            document,
+            head: None,
+            versions: Vec::new(),
+            activations: Vec::new(),
+            ledger: Vec::new(),
+            runs: Vec::new(),
+            unreadable: Vec::new(),
+        }
+    }
+
+    pub fn version(&self, id: VersionId) -> Option<&VersionFile> {
+        self.versions.iter().find(|version| version.id == id)
+    }
+
+    /// The newest run of a version.
+    pub fn run_of(&self, version: VersionId) -> Option<&RunFile> {
+        self.runs.iter().rev().find(|run| run.version == version)
+    }
+
+    /// What the document is called, by its own row or by a run's.
+    pub fn source_uri(&self) -> Option<SourceUri> {
+        let head = self.head.as_ref().map(|head| head.source_uri.clone());
+        head.or_else(|| self.runs.last().map(|run| run.source_uri.clone()))
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct DocumentHead {
+    pub kb: KbId,
+    pub source_uri: SourceUri,
+    pub source: Option<SourceId>,
+    pub latest: Option<VersionId>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct VersionFile {
+    pub id: VersionId,
+    pub kb: KbId,
+    pub generation: GenerationId,
+    pub number: u32,
+    pub run: RunId,
+    pub content_hash: ContentHash,
+    pub size: u64,
+    pub filename: String,
+    pub media_type: Option<String>,
+    pub language: Option<String>,
+    pub state: VersionState,
+    pub pass: u32,
+    pub units_total: u32,
+    pub units_open: u32,
+    pub needs_flush: Option<u64>,
+    pub chunks: u64,
+    pub tokens: u64,
+    pub root_hash: Option<ContentHash>,
+    pub artifacts: Artifacts,
+    pub metadata: serde_json::Map<String, serde_json::Value>,
+    /// What filters look up.
+    pub filterable: Vec<(String, String)>,
+    pub units: Vec<UnitFile>,
+    pub pages: u32,
+}
+
+impl VersionFile {
+    /// Whether it was brought to its end: then every store must have all of it.
+    pub fn is_finished(&self) -> bool {
+        matches!(self.state, VersionState::Ready | VersionState::Superseded)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnitFile {
+    pub name: UnitName,
+    pub pass: u32,
+    pub position: u32,
+    pub state: UnitState,
+    pub chunks: u64,
+    pub tokens: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActivationFile {
+    pub generation: GenerationId,
+    pub version: VersionId,
+    pub number: u32,
+    pub needs_flush: u64,
+    pub chunks: u64,
+    pub cause: ActivationCause,
+    pub by: Option<UserId>,
+    pub opened_at: DateTime<Utc>,
+    pub closed_at: Option<DateTime<Utc>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunFile {
+    pub id: RunId,
+    pub version: VersionId,
+    pub kb: KbId,
+    pub generation: GenerationId,
+    pub source_uri: SourceUri,
+    pub content_hash: ContentHash,
+    pub source: Option<SourceId>,
+    pub superseded: bool,
+    pub created_at: DateTime<Utc>,
+}
+
+/// What is put right in the catalog, each part in the transaction of the whole.
+#[derive(Debug, Clone)]
+pub enum Mend {
+    /// The row of the document, from what its runs say of it.
+    Document(DocumentHead, DateTime<Utc>),
+    /// A version's row: made again where it is gone, else its facts set to these.
+    Version(VersionFacts),
+    /// Every activation of the document, as the ledger tells.
+    Activations(Vec<Served>),
+    /// What filters look up of a version.
+    Filterable(VersionId),
+    /// The run a version belongs to.
+    Run(RunFile),
+    /// What parsing and cutting the original again gave.
+    Reworked(Box<Reworked>),
+}
+
+/// What is known of a version from the ledger, its run and the index.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VersionFacts {
+    pub id: VersionId,
+    pub kb: KbId,
+    pub generation: GenerationId,
+    pub run: RunId,
+    pub number: u32,
+    pub content_hash: ContentHash,
+    pub size: u64,
+    pub filename: String,
+    pub order: SourceOrder,
+    pub state: VersionState,
+    pub root_hash: Option<ContentHash>,
+    pub created_at: DateTime<Utc>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reworked {
+    pub version: VersionId,
+    pub units: Vec<ReworkedUnit>,
+    pub artifacts: Artifacts,
+    pub pages: Vec<PageSize>,
+    pub title: Option<String>,
+    pub language: Option<String>,
+    pub media_type: String,
+    pub root_hash: ContentHash,
+    pub flush: u64,
+    /// The chunks are others than before, and the ledger is told.
+    pub differs: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReworkedUnit {
+    pub name: UnitName,
+    pub position: u32,
+    pub chunks: u64,
+    pub tokens: u64,
+}
+
+/// What a version refers to, for a backup and for the search for what nobody owns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    pub version: VersionId,
+    pub pass: u32,
+    pub content_hash: ContentHash,
+}

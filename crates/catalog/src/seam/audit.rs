@@ -1,0 +1,30 @@
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use model::{DocumentId, TenantId};
+
+use crate::{Dossier, Error, Held, Listed, Mend, Page};
+
+/// What `verify` reads and `repair` mends: rows as they are, right or wrong.
+#[async_trait]
+pub trait Audit {
+    /// Every document of which any row is left, by id, each as of one moment.
+    async fn dossiers(&self, tenant: TenantId, page: Page) -> Result<Listed<Dossier>, Error>;
+
+    async fn dossier(&self, tenant: TenantId, document: DocumentId) -> Result<Dossier, Error>;
+
+    /// Every version of the tenant and what it refers to, as of one moment.
+    async fn held(&self, tenant: TenantId) -> Result<Vec<Held>, Error>;
+
+    /// A token greater than every one given out so far: a write under it is fenced by later
+    /// claims and fences earlier ones.
+    async fn fence(&self) -> Result<u64, Error>;
+
+    /// All of the mends of a document, or none. Putting right what is right changes nothing.
+    async fn mend(
+        &self,
+        tenant: TenantId,
+        document: DocumentId,
+        mends: Vec<Mend>,
+        now: DateTime<Utc>,
+    ) -> Result<(), Error>;
+}

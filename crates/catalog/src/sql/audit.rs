@@ -1,0 +1,373 @@
+//! Rows as they are, gathered by the document they belong to.
+
+use std::collections::BTreeMap;
+
+use model::{
+    DocumentId, GenerationId, KbId, RunId, SourceId, TenantId, UnitName, UserId, VersionId,
+};
+use sqlx::{QueryBuilder, query};
+use uuid::Uuid;
+
+use super::cells::Cells;
+use super::dialect::Dialect;
+use super::{Tx, ledger};
+use crate::{
+    ActivationFile, Artifacts, DocumentHead, Dossier, Error, Held, Listed, Page, RunFile, UnitFile,
+    VersionFile,
+};
+
+/// Documents read at a time.
+const AT_ONCE: u32 = 200;
+
+/// Where a document leaves rows, and by which column.
+const TRACES: [(&str, &str); 4] = [
+    ("documents", "id"),
+    ("document_versions", "document_id"),
+    ("activations", "document_id"),
+    ("ledger", "document_id"),
+];
+
+pub async fn page<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    page: &Page,
+) -> Result<Listed<Dossier>, Error> {
+    let limit = page.limit.clamp(1, AT_ONCE);
+    let after = match &page.after {
+        Some(cursor) => cursor
+            .parse()
+            .map_err(|_| Error::not_found("page", cursor))?,
+        None => Uuid::nil(),
+    };
+    let ids = ids_after::<DB>(c, tenant, after, limit).await?;
+    let next = ids
+        .last()
+        .filter(|_| ids.len() == limit as usize)
+        .map(Uuid::to_string);
+    let items = gather::<DB>(c, tenant, &ids).await?;
+    Ok(Listed { items, next })
+}
+
+pub async fn one<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    document: DocumentId,
+) -> Result<Dossier, Error> {
+    let found = gather::<DB>(c, tenant, &[document.as_uuid()]).await?;
+    Ok(found.into_iter().next().unwrap_or(Dossier::new(document)))
+}
+
+/// Each table is read from where the page begins, so a page costs what it holds.
+async fn ids_after<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    after: Uuid,
+    limit: u32,
+) -> Result<Vec<Uuid>, Error> {
+    let mut select: QueryBuilder<DB> = QueryBuilder::new("SELECT id FROM (");
+    for (at, (table, column)) in TRACES.iter().enumerate() {
+        select.push(if at == 0 { "" } else { " UNION " });
+        select.push(format_args!(
+            "SELECT id FROM (SELECT DISTINCT {column} AS id FROM {table} WHERE tenant_id = "
+        ));
+        select.push_bind(tenant.as_uuid());
+        select.push(format_args!(" AND {column} > "));
+        select.push_bind(after);
+        select.push(format_args!(" ORDER BY {column} LIMIT "));
+        select.push_bind(i64::from(limit));
+        select.push(format_args!(") AS t{at}"));
+    }
+    select.push(") AS t ORDER BY id LIMIT ");
+    select.push_bind(i64::from(limit));
+    let rows = select.build().fetch_all(c).await?;
+    rows.iter().map(|row| Cells::<DB>(row).get("id")).collect()
+}
+
+type Dossiers = BTreeMap<Uuid, Dossier>;
+
+async fn gather<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    ids: &[Uuid],
+) -> Result<Vec<Dossier>, Error> {
+    let empty = |id: &Uuid| (*id, Dossier::new(DocumentId::from_uuid(*id)));
+    let mut found: Dossiers = ids.iter().map(empty).collect();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = of::<DB>(
+        c,
+        tenant,
+        "SELECT d.*, d.id AS document_id FROM documents d",
+        "d.id",
+        ids,
+    );
+    file::<DB, _>(
+        &mut found,
+        "documents",
+        &rows.await?,
+        head::<DB>,
+        |d, head| {
+            d.head = Some(head);
+        },
+    )?;
+    let sql = "SELECT d.* FROM document_versions d";
+    let rows = of::<DB>(c, tenant, sql, "d.document_id", ids).await?;
+    file::<DB, _>(
+        &mut found,
+        "document_versions",
+        &rows,
+        version::<DB>,
+        |d, version| {
+            d.versions.push(version);
+        },
+    )?;
+    let rows = of::<DB>(
+        c,
+        tenant,
+        "SELECT d.* FROM activations d",
+        "d.document_id",
+        ids,
+    )
+    .await?;
+    file::<DB, _>(
+        &mut found,
+        "activations",
+        &rows,
+        activation::<DB>,
+        |d, row| {
+            d.activations.push(row);
+        },
+    )?;
+    let rows = of::<DB>(c, tenant, "SELECT d.* FROM ledger d", "d.document_id", ids).await?;
+    file::<DB, _>(
+        &mut found,
+        "ledger",
+        &rows,
+        ledger::read::<DB>,
+        |d, entry| {
+            d.ledger.push(entry);
+        },
+    )?;
+    let sql = "SELECT d.* FROM ingestion_runs d";
+    let rows = of::<DB>(c, tenant, sql, "d.document_id", ids).await?;
+    file::<DB, _>(&mut found, "ingestion_runs", &rows, run::<DB>, |d, run| {
+        d.runs.push(run);
+    })?;
+    parts::<DB>(c, tenant, ids, &mut found).await?;
+    let mut found: Vec<Dossier> = found.into_values().collect();
+    found.iter_mut().for_each(in_order);
+    Ok(found)
+}
+
+/// What hangs on versions: units, pages, what filters look up.
+async fn parts<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    ids: &[Uuid],
+    found: &mut Dossiers,
+) -> Result<(), Error> {
+    let joined = |table: &str| {
+        format!(
+            "SELECT x.*, d.document_id FROM {table} x JOIN document_versions d ON d.id = x.version_id"
+        )
+    };
+    let rows = of::<DB>(c, tenant, &joined("document_units"), "d.document_id", ids).await?;
+    file::<DB, _>(
+        found,
+        "document_units",
+        &rows,
+        unit::<DB>,
+        |d, (id, unit, hash)| {
+            if let Some(version) = d.versions.iter_mut().find(|v| v.id == id) {
+                version
+                    .artifacts
+                    .units
+                    .extend(hash.map(|hash| (unit.name.clone(), hash)));
+                version.units.push(unit);
+            }
+        },
+    )?;
+    let rows = of::<DB>(c, tenant, &joined("pages"), "d.document_id", ids).await?;
+    let owner = |row: &DB::Row| Cells::<DB>(row).id("version_id", VersionId::from_uuid);
+    file::<DB, _>(found, "pages", &rows, owner, |d, id| {
+        let mine = d.versions.iter_mut().filter(|v| v.id == id);
+        mine.for_each(|version| version.pages += 1);
+    })?;
+    let rows = of::<DB>(c, tenant, &joined("version_metadata"), "d.document_id", ids).await?;
+    file::<DB, _>(
+        found,
+        "version_metadata",
+        &rows,
+        pair::<DB>,
+        |d, (id, pair)| {
+            let mine = d.versions.iter_mut().filter(|v| v.id == id);
+            mine.for_each(|version| version.filterable.push(pair.clone()));
+        },
+    )
+}
+
+async fn of<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    select: &str,
+    column: &str,
+    ids: &[Uuid],
+) -> Result<Vec<DB::Row>, Error> {
+    let mut sql: QueryBuilder<DB> = QueryBuilder::new(select);
+    sql.push(" WHERE d.tenant_id = ")
+        .push_bind(tenant.as_uuid());
+    sql.push(format_args!(" AND {column} IN ("));
+    let mut list = sql.separated(", ");
+    for id in ids {
+        list.push_bind(*id);
+    }
+    Ok(sql.push(")").build().fetch_all(c).await?)
+}
+
+/// Puts rows into their dossiers; one that cannot be read is noted there.
+fn file<DB: Dialect, T>(
+    found: &mut Dossiers,
+    table: &'static str,
+    rows: &[DB::Row],
+    read: impl Fn(&DB::Row) -> Result<T, Error>,
+    mut put: impl FnMut(&mut Dossier, T),
+) -> Result<(), Error> {
+    for row in rows {
+        let document: Uuid = Cells::<DB>(row).get("document_id")?;
+        let Some(dossier) = found.get_mut(&document) else {
+            continue;
+        };
+        match read(row) {
+            Ok(value) => put(dossier, value),
+            Err(_) => dossier.unreadable.push(table),
+        }
+    }
+    Ok(())
+}
+
+fn in_order(dossier: &mut Dossier) {
+    dossier
+        .versions
+        .sort_by_key(|version| (version.number, version.id));
+    dossier
+        .activations
+        .sort_by_key(|row| (row.opened_at, row.closed_at.is_none()));
+    dossier.ledger.sort_by_key(|entry| entry.seq);
+    dossier.runs.sort_by_key(|run| run.id);
+    for version in &mut dossier.versions {
+        version.units.sort_by_key(|unit| unit.position);
+        version.filterable.sort();
+    }
+}
+
+fn head<DB: Dialect>(row: &DB::Row) -> Result<DocumentHead, Error> {
+    let row = Cells::<DB>(row);
+    Ok(DocumentHead {
+        kb: row.id("kb_id", KbId::from_uuid)?,
+        source_uri: row.uri("source_uri")?,
+        source: row.maybe_id("source_id", SourceId::from_uuid)?,
+        latest: row.maybe_id("latest_version", VersionId::from_uuid)?,
+    })
+}
+
+fn version<DB: Dialect>(row: &DB::Row) -> Result<VersionFile, Error> {
+    let row = Cells::<DB>(row);
+    Ok(VersionFile {
+        id: row.id("id", VersionId::from_uuid)?,
+        kb: row.id("kb_id", KbId::from_uuid)?,
+        generation: row.id("generation_id", GenerationId::from_uuid)?,
+        number: row.small("number")?,
+        run: row.id("run_id", RunId::from_uuid)?,
+        content_hash: row.hash("content_hash")?,
+        size: row.count("size")?,
+        filename: row.text("filename")?,
+        media_type: row.maybe_text("media_type")?,
+        language: row.maybe_text("language")?,
+        state: row.word("state")?,
+        pass: row.small("pass")?,
+        units_total: row.small("units_total")?,
+        units_open: row.small("units_open")?,
+        needs_flush: row.maybe_count("needs_flush")?,
+        chunks: row.count("chunks")?,
+        tokens: row.count("tokens")?,
+        root_hash: row.maybe_hash("root_hash")?,
+        artifacts: Artifacts {
+            text: row.maybe_hash("text_hash")?,
+            parsed: row.maybe_hash("parsed_hash")?,
+            units: BTreeMap::new(),
+        },
+        metadata: row.json("metadata")?,
+        filterable: Vec::new(),
+        units: Vec::new(),
+        pages: 0,
+    })
+}
+
+fn activation<DB: Dialect>(row: &DB::Row) -> Result<ActivationFile, Error> {
+    let row = Cells::<DB>(row);
+    Ok(ActivationFile {
+        generation: row.id("generation_id", GenerationId::from_uuid)?,
+        version: row.id("version_id", VersionId::from_uuid)?,
+        number: row.small("number")?,
+        needs_flush: row.count("needs_flush")?,
+        chunks: row.count("chunks")?,
+        cause: row.word("cause")?,
+        by: row.maybe_id("opened_by", UserId::from_uuid)?,
+        opened_at: row.at("opened_at")?,
+        closed_at: row.maybe_at("closed_at")?,
+    })
+}
+
+fn run<DB: Dialect>(row: &DB::Row) -> Result<RunFile, Error> {
+    let row = Cells::<DB>(row);
+    Ok(RunFile {
+        id: row.id("id", RunId::from_uuid)?,
+        version: row.id("version_id", VersionId::from_uuid)?,
+        kb: row.id("kb_id", KbId::from_uuid)?,
+        generation: row.id("generation_id", GenerationId::from_uuid)?,
+        source_uri: row.uri("source_uri")?,
+        content_hash: row.hash("content_hash")?,
+        source: row.maybe_id("source_id", SourceId::from_uuid)?,
+        superseded: row.get("superseded")?,
+        created_at: row.at("created_at")?,
+    })
+}
+
+type FiledUnit = (VersionId, UnitFile, Option<model::ContentHash>);
+
+fn unit<DB: Dialect>(row: &DB::Row) -> Result<FiledUnit, Error> {
+    let row = Cells::<DB>(row);
+    let unit = UnitFile {
+        name: UnitName::new(row.text("unit")?).map_err(Error::corrupt)?,
+        pass: row.small("pass")?,
+        position: row.small("position")?,
+        state: row.word("state")?,
+        chunks: row.count("chunks")?,
+        tokens: row.count("tokens")?,
+    };
+    let version = row.id("version_id", VersionId::from_uuid)?;
+    Ok((version, unit, row.maybe_hash("artifact_hash")?))
+}
+
+fn pair<DB: Dialect>(row: &DB::Row) -> Result<(VersionId, (String, String)), Error> {
+    let row = Cells::<DB>(row);
+    let version = row.id("version_id", VersionId::from_uuid)?;
+    Ok((version, (row.text("key")?, row.text("value")?)))
+}
+
+pub async fn held<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<Vec<Held>, Error> {
+    let rows = query("SELECT id, pass, content_hash FROM document_versions WHERE tenant_id = $1")
+        .bind(tenant.as_uuid())
+        .fetch_all(c)
+        .await?;
+    let read = |row| {
+        let row = Cells::<DB>(row);
+        Ok(Held {
+            version: row.id("id", VersionId::from_uuid)?,
+            pass: row.small("pass")?,
+            content_hash: row.hash("content_hash")?,
+        })
+    };
+    rows.iter().map(read).collect()
+}

@@ -1,0 +1,54 @@
+//! The methods of the audit, each given its transaction.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use model::{DocumentId, TenantId};
+
+use super::cells::micros;
+use super::dialect::Dialect;
+use super::{Sql, audit, mend};
+use crate::{Audit, Dossier, Error, Held, Listed, Mend, Page};
+
+#[async_trait]
+impl<DB: Dialect> Audit for Sql<DB> {
+    async fn dossiers(&self, tenant: TenantId, page: Page) -> Result<Listed<Dossier>, Error> {
+        self.read("catalog.dossiers", move |c| {
+            Box::pin(async move { audit::page::<DB>(c, tenant, &page).await })
+        })
+        .await
+    }
+
+    async fn dossier(&self, tenant: TenantId, document: DocumentId) -> Result<Dossier, Error> {
+        self.read("catalog.dossier", move |c| {
+            Box::pin(async move { audit::one::<DB>(c, tenant, document).await })
+        })
+        .await
+    }
+
+    async fn held(&self, tenant: TenantId) -> Result<Vec<Held>, Error> {
+        self.read("catalog.held", move |c| {
+            Box::pin(async move { audit::held::<DB>(c, tenant).await })
+        })
+        .await
+    }
+
+    async fn fence(&self) -> Result<u64, Error> {
+        self.write("catalog.fence", move |c| Box::pin(mend::fence::<DB>(c)))
+            .await
+    }
+
+    async fn mend(
+        &self,
+        tenant: TenantId,
+        document: DocumentId,
+        mends: Vec<Mend>,
+        now: DateTime<Utc>,
+    ) -> Result<(), Error> {
+        self.write("catalog.mend", move |c| {
+            Box::pin(
+                async move { mend::mend::<DB>(c, (tenant, document), mends, micros(now)).await },
+            )
+        })
+        .await
+    }
+}

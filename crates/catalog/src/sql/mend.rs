@@ -1,0 +1,302 @@
+//! Rows put right, as the other stores and the ledger prove them.
+
+use chrono::{DateTime, Utc};
+use model::{DocumentId, GenerationId, SourceId, TenantId, UserId, VersionId};
+use sqlx::{AssertSqlSafe, QueryBuilder, query};
+use uuid::Uuid;
+
+use super::activate::next_change;
+use super::cells::{Cells, bytes, json, text};
+use super::dialect::Dialect;
+use super::ledger::{self, Fact};
+use super::{Tx, admit, audit};
+use crate::{DocumentHead, Error, LedgerKind, Mend, Reworked, RunFile, Served, VersionFacts};
+
+type Owner = (TenantId, DocumentId);
+
+pub async fn fence<DB: Dialect>(c: &mut Tx<DB>) -> Result<u64, Error> {
+    if let Some(advance) = DB::ADVANCE_FENCE {
+        query(advance).execute(&mut *c).await?;
+    }
+    let sql = format!("SELECT {} AS token", DB::NEXT_TOKEN);
+    let row = query(AssertSqlSafe(sql)).fetch_one(c).await?;
+    Cells::<DB>(&row).count("token")
+}
+
+pub async fn mend<DB: Dialect>(
+    c: &mut Tx<DB>,
+    of: Owner,
+    mends: Vec<Mend>,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    for mend in mends {
+        match mend {
+            Mend::Document(head, created) => document::<DB>(c, of, &head, created).await?,
+            Mend::Version(facts) => version::<DB>(c, of, &facts).await?,
+            Mend::Activations(served) => activations::<DB>(c, of, &served).await?,
+            Mend::Filterable(version) => filterable::<DB>(c, of, version).await?,
+            Mend::Run(run_file) => run::<DB>(c, of, &run_file).await?,
+            Mend::Reworked(reworked) => rework::<DB>(c, of, &reworked, now).await?,
+        }
+    }
+    latest::<DB>(c, of).await
+}
+
+async fn document<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (tenant, document): Owner,
+    head: &DocumentHead,
+    created: DateTime<Utc>,
+) -> Result<(), Error> {
+    query(
+        "INSERT INTO documents
+             (id, tenant_id, kb_id, source_uri, source_id, latest_version, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
+         ON CONFLICT (id) DO UPDATE SET kb_id = $3, source_uri = $4",
+    )
+    .bind(document.as_uuid())
+    .bind(tenant.as_uuid())
+    .bind(head.kb.as_uuid())
+    .bind(head.source_uri.as_str())
+    .bind(head.source.map(SourceId::as_uuid))
+    .bind(head.latest.map(VersionId::as_uuid))
+    .bind(created)
+    .execute(c)
+    .await?;
+    Ok(())
+}
+
+/// The newest version is the one with the highest number.
+async fn latest<DB: Dialect>(c: &mut Tx<DB>, (_, document): Owner) -> Result<(), Error> {
+    query(
+        "UPDATE documents SET latest_version =
+             (SELECT v.id FROM document_versions v WHERE v.document_id = documents.id
+              ORDER BY v.number DESC LIMIT 1)
+         WHERE id = $1",
+    )
+    .bind(document.as_uuid())
+    .execute(c)
+    .await?;
+    Ok(())
+}
+
+async fn version<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (tenant, document): Owner,
+    facts: &VersionFacts,
+) -> Result<(), Error> {
+    query(
+        "INSERT INTO document_versions (id, document_id, tenant_id, kb_id, generation_id, run_id,
+             number, content_hash, size, filename, metadata, source_order, claimed_directly,
+             state, pass, root_hash, gaps, warnings, created_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, TRUE, $13, 1, $14, $15, $15,
+             $16)
+         ON CONFLICT (id) DO UPDATE SET document_id = $2, kb_id = $4, generation_id = $5,
+             run_id = $6, number = $7, content_hash = $8, size = $9, state = $13, root_hash = $14,
+             units_open = 0",
+    )
+    .bind(facts.id.as_uuid())
+    .bind(document.as_uuid())
+    .bind(tenant.as_uuid())
+    .bind(facts.kb.as_uuid())
+    .bind(facts.generation.as_uuid())
+    .bind(facts.run.as_uuid())
+    .bind(i64::from(facts.number))
+    .bind(bytes(&facts.content_hash))
+    .bind(facts.size.cast_signed())
+    .bind(text(&facts.filename))
+    .bind(json(&serde_json::Map::new()))
+    .bind(facts.order.as_str())
+    .bind(facts.state.as_str())
+    .bind(facts.root_hash.as_ref().map(bytes))
+    .bind(json(&serde_json::Value::Array(Vec::new())))
+    .bind(facts.created_at)
+    .execute(c)
+    .await?;
+    Ok(())
+}
+
+async fn activations<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (tenant, document): Owner,
+    served: &[Served],
+) -> Result<(), Error> {
+    query("DELETE FROM activations WHERE document_id = $1")
+        .bind(document.as_uuid())
+        .execute(&mut *c)
+        .await?;
+    let ids: Vec<Uuid> = served.iter().map(|_| Uuid::now_v7()).collect();
+    for (id, one) in ids.iter().zip(served) {
+        let change = changed::<DB>(c, one.generation).await?;
+        query(
+            "INSERT INTO activations (id, tenant_id, kb_id, generation_id, document_id, version_id,
+                 number, needs_flush, chunks, cause, opened_by, replaced, change, opened_at,
+                 closed_at)
+             SELECT $1, $2, v.kb_id, $3, $4, v.id, v.number, coalesce(v.needs_flush, 0), v.chunks,
+                 $6, $7, $8, $9, $10, $11
+             FROM document_versions v WHERE v.id = $5",
+        )
+        .bind(*id)
+        .bind(tenant.as_uuid())
+        .bind(one.generation.as_uuid())
+        .bind(document.as_uuid())
+        .bind(one.version.as_uuid())
+        .bind(one.cause.as_str())
+        .bind(one.by.map(UserId::as_uuid))
+        .bind(one.replaced.map(|at| ids[at]))
+        .bind(change)
+        .bind(one.opened_at)
+        .bind(one.closed_at)
+        .execute(&mut *c)
+        .await?;
+    }
+    Ok(())
+}
+
+/// What answers changes in a way that cannot be caught up with: it is read anew.
+async fn changed<DB: Dialect>(c: &mut Tx<DB>, generation: GenerationId) -> Result<i64, Error> {
+    let change = next_change::<DB>(c, generation).await?;
+    query("UPDATE generations SET rebuilt = changes WHERE id = $1")
+        .bind(generation.as_uuid())
+        .execute(c)
+        .await?;
+    Ok(change)
+}
+
+async fn filterable<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (tenant, document): Owner,
+    version: VersionId,
+) -> Result<(), Error> {
+    let dossier = audit::one::<DB>(c, tenant, document).await?;
+    let Some(known) = dossier.version(version) else {
+        return Ok(());
+    };
+    query("DELETE FROM version_metadata WHERE version_id = $1")
+        .bind(version.as_uuid())
+        .execute(&mut *c)
+        .await?;
+    admit::insert_metadata::<DB>(c, known.kb, version, &known.metadata).await
+}
+
+async fn run<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (tenant, document): Owner,
+    run: &RunFile,
+) -> Result<(), Error> {
+    query(
+        "INSERT INTO ingestion_runs (id, tenant_id, kb_id, generation_id, document_id, version_id,
+             source_uri, content_hash, source_id, status, superseded, run_type, config,
+             created_at, started_at, updated_at, finished_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'succeeded', $10, 'repair', $11, $12, $12,
+             $12, $12)
+         ON CONFLICT (id) DO UPDATE SET source_uri = $7, content_hash = $8, version_id = $6",
+    )
+    .bind(run.id.as_uuid())
+    .bind(tenant.as_uuid())
+    .bind(run.kb.as_uuid())
+    .bind(run.generation.as_uuid())
+    .bind(document.as_uuid())
+    .bind(run.version.as_uuid())
+    .bind(run.source_uri.as_str())
+    .bind(bytes(&run.content_hash))
+    .bind(run.source.map(SourceId::as_uuid))
+    .bind(run.superseded)
+    .bind(json(&serde_json::Map::new()))
+    .bind(run.created_at)
+    .execute(c)
+    .await?;
+    Ok(())
+}
+
+async fn rework<DB: Dialect>(
+    c: &mut Tx<DB>,
+    of: Owner,
+    made: &Reworked,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let id = made.version.as_uuid();
+    for sql in [
+        "DELETE FROM document_units WHERE version_id = $1",
+        "DELETE FROM pages WHERE version_id = $1",
+    ] {
+        query(sql).bind(id).execute(&mut *c).await?;
+    }
+    let sum = |of: fn(&crate::ReworkedUnit) -> u64| made.units.iter().map(of).sum::<u64>();
+    let row = query(
+        "UPDATE document_versions SET units_total = $2, units_open = 0, chunks = $3, tokens = $4,
+             root_hash = $5, needs_flush = $6, text_hash = $7, parsed_hash = $8, language = $9,
+             media_type = $10, title = coalesce(title, $11)
+         WHERE id = $1 RETURNING pass, generation_id, content_hash",
+    )
+    .bind(id)
+    .bind(i64::try_from(made.units.len()).unwrap_or(i64::MAX))
+    .bind(sum(|unit| unit.chunks).cast_signed())
+    .bind(sum(|unit| unit.tokens).cast_signed())
+    .bind(bytes(&made.root_hash))
+    .bind(made.flush.cast_signed())
+    .bind(made.artifacts.text.as_ref().map(bytes))
+    .bind(made.artifacts.parsed.as_ref().map(bytes))
+    .bind(made.language.as_deref())
+    .bind(&*made.media_type)
+    .bind(made.title.as_deref().map(text))
+    .fetch_optional(&mut *c)
+    .await?
+    .ok_or_else(|| Error::not_found("version", made.version))?;
+    let row = Cells::<DB>(&row);
+    let generation = row.id("generation_id", GenerationId::from_uuid)?;
+    units::<DB>(c, made, row.get("pass")?, now).await?;
+    super::steps::insert_pages::<DB>(c, made.version, &made.pages).await?;
+    let change = changed::<DB>(c, generation).await?;
+    query(
+        "UPDATE activations SET change = $2, needs_flush = $3, chunks = $4 WHERE version_id = $1",
+    )
+    .bind(id)
+    .bind(change)
+    .bind(made.flush.cast_signed())
+    .bind(sum(|unit| unit.chunks).cast_signed())
+    .execute(&mut *c)
+    .await?;
+    if made.differs {
+        let fact = Fact {
+            tenant: of.0,
+            document: of.1,
+            kind: LedgerKind::Repaired,
+            version: Some(made.version),
+            generation: Some(generation),
+            content_hash: Some(row.hash("content_hash")?),
+            root_hash: Some(made.root_hash),
+            by: None,
+        };
+        ledger::append::<DB>(c, fact, now).await?;
+    }
+    Ok(())
+}
+
+async fn units<DB: Dialect>(
+    c: &mut Tx<DB>,
+    made: &Reworked,
+    pass: i64,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    for units in made.units.chunks(1000) {
+        let mut insert: QueryBuilder<DB> = QueryBuilder::new(
+            "INSERT INTO document_units (version_id, unit, pass, position, state, chunks, tokens,
+                 flush, artifact_hash, completed_at) ",
+        );
+        insert.push_values(units, |mut row, unit| {
+            row.push_bind(made.version.as_uuid())
+                .push_bind(unit.name.to_string())
+                .push_bind(pass)
+                .push_bind(i64::from(unit.position))
+                .push("'done'")
+                .push_bind(unit.chunks.cast_signed())
+                .push_bind(unit.tokens.cast_signed())
+                .push_bind(made.flush.cast_signed())
+                .push_bind(made.artifacts.units.get(&unit.name).map(bytes))
+                .push_bind(now);
+        });
+        insert.build().execute(&mut *c).await?;
+    }
+    Ok(())
+}
