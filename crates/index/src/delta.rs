@@ -25,8 +25,11 @@ pub enum Op {
     Seal(Space, VersionId),
     Reopen(Space, VersionId),
     Forget(Space, VersionId),
+    /// Everything of the version goes, however damaged, and it may be written anew.
+    Scour(Space, VersionId),
     ForgetAll(Scope),
     Compact(Space, Compaction),
+    RebuildText(Space),
 }
 
 #[derive(Debug, Clone)]
@@ -53,6 +56,8 @@ pub struct Compaction {
 #[derive(Debug, Default)]
 pub struct VersionChanges {
     pub erase: bool,
+    /// Erase by looking at every record, trusting none.
+    pub scour: bool,
     pub state: Option<State>,
     pub number: Option<u32>,
     pub units: BTreeMap<UnitName, UnitWrite>,
@@ -63,6 +68,8 @@ pub struct Pending {
     pub forgotten: BTreeSet<Scope>,
     pub spaces: BTreeMap<Space, BTreeMap<VersionId, VersionChanges>>,
     pub compactions: BTreeMap<Space, Compaction>,
+    /// Spaces whose text is made anew.
+    pub rebuilds: BTreeSet<Space>,
 }
 
 impl Pending {
@@ -72,6 +79,7 @@ impl Pending {
             forgotten: BTreeSet::new(),
             spaces: BTreeMap::new(),
             compactions: BTreeMap::new(),
+            rebuilds: BTreeSet::new(),
         }
     }
 
@@ -106,6 +114,18 @@ impl Pending {
         changes.units.clear();
     }
 
+    fn scour(&mut self, space: Space, version: VersionId) {
+        self.set_state(space, version, State::Open);
+        self.guards.note_scoured(space, version);
+        let changes = self.version(space, version);
+        *changes = VersionChanges {
+            erase: true,
+            scour: true,
+            state: Some(State::Open),
+            ..VersionChanges::default()
+        };
+    }
+
     /// Versions stay as empty changes: their guards are settled by the flush.
     fn forget_all(&mut self, scope: Scope) {
         self.guards.note_forgotten(scope);
@@ -114,6 +134,7 @@ impl Pending {
             *changes = VersionChanges::default();
         }
         self.compactions.retain(|space, _| !scope.covers(space));
+        self.rebuilds.retain(|space| !scope.covers(space));
         self.forgotten.insert(scope);
     }
 }
@@ -136,7 +157,12 @@ impl Delta for Pending {
                 self.guards.check_replace(place, write.fence, dimensions)
             }
             Op::Seal(space, version) => self.guards.check_seal(*space, *version),
-            Op::Reopen(..) | Op::Forget(..) | Op::ForgetAll(_) | Op::Compact(..) => Ok(()),
+            Op::Reopen(..)
+            | Op::Forget(..)
+            | Op::Scour(..)
+            | Op::ForgetAll(_)
+            | Op::Compact(..)
+            | Op::RebuildText(_) => Ok(()),
         }
     }
 
@@ -152,7 +178,11 @@ impl Delta for Pending {
             Op::Seal(space, version) => self.set_state(space, version, State::Sealed),
             Op::Reopen(space, version) => self.set_state(space, version, State::Open),
             Op::Forget(space, version) => self.forget(space, version),
+            Op::Scour(space, version) => self.scour(space, version),
             Op::ForgetAll(scope) => self.forget_all(scope),
+            Op::RebuildText(space) => {
+                self.rebuilds.insert(space);
+            }
             Op::Compact(space, compaction) => {
                 self.compactions.insert(space, compaction);
             }

@@ -197,6 +197,14 @@ impl Guards {
         self.lock().entry(space, version).state = state;
     }
 
+    /// What its records said of it counts no more.
+    pub fn note_scoured(&self, space: Space, version: VersionId) {
+        let mut known = self.lock();
+        let guard = known.entry(space, version);
+        guard.number = None;
+        guard.fences.clear();
+    }
+
     pub fn note_forgotten(&self, scope: Scope) {
         self.lock().forgotten.insert(scope);
     }

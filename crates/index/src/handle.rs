@@ -96,6 +96,18 @@ impl Index {
         self.write(Op::Forget(space, version)).await
     }
 
+    /// Removes all of a version, trusting none of its records, so that it can be written
+    /// anew; for repair.
+    pub async fn scour(&self, space: Space, version: VersionId) -> Result<Receipt, Error> {
+        let _hold = self.hold(space, version).await?;
+        self.write(Op::Scour(space, version)).await
+    }
+
+    /// Makes the text index of a space anew from the store.
+    pub async fn rebuild_text(&self, space: Space) -> Result<Receipt, Error> {
+        self.write(Op::RebuildText(space)).await
+    }
+
     /// Removes a knowledge base or one generation of it, and refuses what is still written there.
     pub async fn forget_space(&self, scope: Scope) -> Result<Receipt, Error> {
         self.write(Op::ForgetAll(scope)).await
@@ -199,7 +211,8 @@ async fn read_version(
     let mut guard = VersionGuard::default();
     let key = key::of_version(key::VERSION, &space, version);
     if let Some(bytes) = store::get(view, key).await? {
-        let record = VersionRecord::read(&bytes)?;
+        // One that cannot be read is repaired by being written anew.
+        let record = VersionRecord::read(&bytes).unwrap_or_default();
         (guard.number, guard.state) = (record.number, record.state);
     }
     let prefix = key::of_version(key::UNIT, &space, version);
@@ -207,9 +220,9 @@ async fn read_version(
     while let Some((key, bytes)) = rows.next().await? {
         let unit =
             key::read_unit(&key).ok_or_else(|| Error::corrupt("unit", "its key has no name"))?;
-        guard
-            .fences
-            .insert(unit, Fence(UnitRecord::read(&bytes)?.fence));
+        if let Ok(record) = UnitRecord::read(&bytes) {
+            guard.fences.insert(unit, Fence(record.fence));
+        }
     }
     Ok(guard)
 }

@@ -33,14 +33,18 @@ mod flush;
 
 mod snapshot;
 
+mod audit;
+
 mod receipt;
 
 mod handle;
 
+pub use audit::{Fault, SpaceAudit, VersionAudit, What};
 pub use error::Error;
 pub use handle::Index;
 pub use place::{
-    CompactReport, Fence, Flush, IndexedChunk, Scope, Scored, Space, StoredChunk, UnitPlace,
+    CompactReport, Fence, Flush, IndexedChunk, Residue, Scope, Scored, Space, StoredChunk,
+    UnitPlace,
 };
 pub use receipt::Receipt;
 pub use settings::{Probe, Settings};

@@ -89,3 +89,12 @@ pub struct CompactReport {
     /// Entries of forgotten chunks dropped from the postings.
     pub reclaimed: u64,
 }
+
+/// What is left of a version, counted one by one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Residue {
+    /// Chunks and units.
+    pub records: u64,
+    pub vectors: u64,
+    pub text_entries: u64,
+}

@@ -9,11 +9,12 @@ use slatedb::DbSnapshot;
 use tantivy::Searcher;
 
 use crate::Error;
+use crate::audit::SpaceAudit;
 use crate::flush::Store;
-use crate::place::{Flush, Scored, Space, StoredChunk};
-use crate::slate::key;
+use crate::place::{Flush, Residue, Scored, Space, StoredChunk};
 use crate::slate::record::{ChunkRecord, State, VectorRecord, VersionRecord};
 use crate::slate::store::{self, Rows};
+use crate::slate::{key, seal};
 use crate::text::search::Statistics;
 use crate::text::shelf::blocking;
 use crate::text::{Texts, words};
@@ -134,8 +135,11 @@ impl Snapshot {
         });
         let mut scored = Vec::new();
         for hit in found.await? {
-            let vector = self.vector(&view, hit.id).await?;
-            let vector = vector.ok_or_else(|| Error::corrupt("text entry", "its chunk is gone"))?;
+            let Some(vector) = self.vector(&view, hit.id).await? else {
+                // One damaged chunk must not keep the others from answering.
+                tracing::warn!(?space, id = hit.id, "a text entry has no chunk: run verify");
+                continue;
+            };
             scored.push(Scored {
                 id: vector.place.clone(),
                 number: hit.number,
@@ -148,7 +152,7 @@ impl Snapshot {
     }
 
     /// The space's text index, if it ever had text.
-    async fn searcher(&self, space: Space) -> Result<Option<Searcher>, Error> {
+    pub(crate) async fn searcher(&self, space: Space) -> Result<Option<Searcher>, Error> {
         let view = self.view(space).await?;
         if view.record.text_flush == 0 {
             return Ok(None);
@@ -227,10 +231,16 @@ impl Snapshot {
     }
 
     async fn number(&self, space: Space, version: VersionId) -> Result<u32, Error> {
+        let number = self.number_of(space, version).await?;
+        Ok(number.unwrap_or(u32::MAX))
+    }
+
+    /// The number a version has in the index, if it says one.
+    pub async fn number_of(&self, space: Space, version: VersionId) -> Result<Option<u32>, Error> {
         let key = key::of_version(key::VERSION, &space, version);
         let bytes = store::get(&self.0.db, key).await?;
-        let record = bytes.map(|bytes| VersionRecord::read(&bytes)).transpose()?;
-        Ok(record.and_then(|record| record.number).unwrap_or(u32::MAX))
+        let record = bytes.and_then(|bytes| VersionRecord::read(&bytes).ok());
+        Ok(record.and_then(|record| record.number))
     }
 
     async fn text_ids(&self, space: Space, version: VersionId) -> Result<BTreeSet<u32>, Error> {
@@ -257,6 +267,63 @@ impl Snapshot {
         Ok(versions)
     }
 
+    /// Every space anything is held of.
+    pub async fn spaces(&self) -> Result<BTreeSet<Space>, Error> {
+        let mut spaces = BTreeSet::new();
+        for kind in [key::SPACE, key::VERSION, key::CHUNK, key::VECTOR] {
+            self.spaces_under(kind, &mut spaces).await?;
+        }
+        Ok(spaces)
+    }
+
+    async fn spaces_under(&self, kind: u8, spaces: &mut BTreeSet<Space>) -> Result<(), Error> {
+        let mut from: Vec<u8> = Vec::new();
+        loop {
+            let mut rows = Rows::within(&self.0.db, &[kind], from.clone()..).await?;
+            let Some((key, _)) = rows.next().await? else {
+                return Ok(());
+            };
+            let space = key::read_space(&key[1..])
+                .ok_or_else(|| Error::corrupt("space", "its key has no id"))?;
+            spaces.insert(space);
+            // Everything of this space sorts before its id with one byte more than any has.
+            from = [&key::of_space(kind, &space)[1..], &[0xff; 300]].concat();
+        }
+    }
+
+    /// Reads a space record by record, to find what is wrong with it.
+    pub async fn audit(&self, space: Space) -> Result<SpaceAudit, Error> {
+        SpaceAudit::begin(self.clone(), space).await
+    }
+
+    /// What is left of a version, found by scanning.
+    pub async fn residue(&self, space: Space, version: VersionId) -> Result<Residue, Error> {
+        let mut residue = Residue {
+            vectors: crate::audit::vectors_of(self, space, version).await?,
+            text_entries: self.text_ids(space, version).await?.len() as u64,
+            ..Residue::default()
+        };
+        for kind in [key::UNIT, key::CHUNK] {
+            let prefix = key::of_version(kind, &space, version);
+            let mut rows = Rows::under(&self.0.db, &prefix).await?;
+            while rows.next().await?.is_some() {
+                residue.records += 1;
+            }
+        }
+        Ok(residue)
+    }
+
+    /// A view read from the store itself, whatever is kept in memory.
+    pub(crate) async fn fresh_view(&self, space: Space) -> Result<SpaceView, Error> {
+        let tag = self.0.store.tag(space);
+        SpaceView::load(&self.0.db, self.0.flush, space, tag).await
+    }
+
+    /// Whether a search could come upon an id.
+    pub(crate) async fn finds(&self, view: &SpaceView, id: u32) -> Result<bool, Error> {
+        view.finds(&self.0.db, &self.0.store.cache, id).await
+    }
+
     /// A vector made earlier from the same input, in any space of the tenant.
     pub(crate) async fn embedding(
         &self,
@@ -270,8 +337,11 @@ impl Snapshot {
             let (space, id) = key::read_reuse(&key)
                 .ok_or_else(|| Error::corrupt("reuse entry", "its key has no vector"))?;
             let bytes = store::get(&self.0.db, key::numbered(key::VECTOR, &space, id)).await?;
-            if let Some(bytes) = bytes {
-                return Ok(Some(VectorRecord::read(&bytes)?.vector));
+            // Damage must not spread: only a whole vector is used again.
+            if let Some(bytes) = bytes.filter(|bytes| seal::is_whole(bytes))
+                && let Ok(record) = VectorRecord::read(&bytes)
+            {
+                return Ok(Some(record.vector));
             }
         }
         Ok(None)

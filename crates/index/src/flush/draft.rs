@@ -66,6 +66,11 @@ impl<'a> Draft<'a> {
             self.edit(space).await?;
             self.compactions.insert(*space, compaction.clone());
         }
+        for space in &delta.rebuilds {
+            let flush = self.flush;
+            self.edit(space).await?.view.record.text_flush = flush;
+            self.text.rebuild.insert(*space);
+        }
         for (space, versions) in &delta.spaces {
             if delta.forgotten.iter().any(|scope| scope.covers(space)) {
                 continue;
@@ -95,14 +100,16 @@ impl<'a> Draft<'a> {
     ) -> Result<(), Error> {
         let key = key::of_version(key::VERSION, space, version);
         let stored = store::get(self.db(), &key).await?;
-        let stored = stored
-            .map(|bytes| VersionRecord::read(&bytes))
-            .transpose()?;
+        // One that cannot be read is written anew.
+        let stored = stored.and_then(|bytes| VersionRecord::read(&bytes).ok());
         let mut record = stored.unwrap_or_default();
+        if changes.scour {
+            record.number = None;
+        }
         record.number = changes.number.or(record.number);
         record.state = changes.state.unwrap_or(record.state);
         if changes.erase {
-            self.erase_version(space, version).await?;
+            self.erase_version(space, version, changes.scour).await?;
             (record.chunks, record.words) = (0, 0);
         }
         for (unit, write) in &changes.units {
@@ -134,22 +141,32 @@ impl<'a> Draft<'a> {
             return Ok(());
         };
         let unit = UnitRecord::read(&bytes)?;
-        totals.chunks -= unit.chunks;
-        totals.words -= unit.words;
+        totals.chunks = totals.chunks.saturating_sub(unit.chunks);
+        totals.words = totals.words.saturating_sub(unit.words);
         let chunks = key::of_unit(key::CHUNK, at.space, at.version, at.unit);
-        self.erase_chunks(at.space, &chunks, &unit).await?;
+        self.erase_chunks(at.space, &chunks, Some(&unit)).await?;
         self.note_text(at.space, at.version, Some(at.unit)).await
     }
 
-    async fn erase_version(&mut self, space: &Space, version: VersionId) -> Result<(), Error> {
+    async fn erase_version(
+        &mut self,
+        space: &Space,
+        version: VersionId,
+        scour: bool,
+    ) -> Result<(), Error> {
         let prefix = key::of_version(key::UNIT, space, version);
         let mut units = Rows::under(self.db(), &prefix).await?;
         while let Some((key, bytes)) = units.next().await? {
             let mut chunks = key.to_vec();
             chunks[0] = key::CHUNK;
-            let unit = UnitRecord::read(&bytes)?;
-            self.erase_chunks(space, &chunks, &unit).await?;
+            let unit = UnitRecord::read(&bytes).ok();
+            self.erase_chunks(space, &chunks, unit.as_ref()).await?;
             self.batch.delete(key);
+        }
+        if scour {
+            let chunks = key::of_version(key::CHUNK, space, version);
+            self.erase_chunks(space, &chunks, None).await?;
+            self.erase_vectors(space, version).await?;
         }
         self.note_text(space, version, None).await
     }
@@ -159,16 +176,38 @@ impl<'a> Draft<'a> {
         &mut self,
         space: &Space,
         prefix: &[u8],
-        unit: &UnitRecord,
+        unit: Option<&UnitRecord>,
     ) -> Result<(), Error> {
         let mut rows = Rows::under(self.db(), prefix).await?;
         while let Some((key, bytes)) = rows.next().await? {
-            let (id, input) = ChunkRecord::read_input(&bytes)?;
             self.batch.delete(key);
+            let Ok((id, input)) = ChunkRecord::read_input(&bytes) else {
+                // What cannot be read must not keep the rest from going.
+                tracing::warn!(?space, "a chunk that cannot be read is erased");
+                continue;
+            };
             self.batch.delete(key::numbered(key::VECTOR, space, id));
-            self.batch
-                .delete(key::reuse(space, &unit.model, &input, id));
+            if let Some(unit) = unit {
+                let reuse = key::reuse(space, &unit.model, &input, id);
+                self.batch.delete(reuse);
+            }
             self.edit(space).await?.delete(id);
+        }
+        Ok(())
+    }
+
+    /// Every vector that says it is of the version, and those that cannot say.
+    async fn erase_vectors(&mut self, space: &Space, version: VersionId) -> Result<(), Error> {
+        let mut rows = Rows::under(self.db(), &key::of_space(key::VECTOR, space)).await?;
+        while let Some((key, bytes)) = rows.next().await? {
+            let record = VectorRecord::read(&bytes);
+            let Some(id) = key::read_number(&key) else {
+                continue;
+            };
+            if record.is_err() || record.is_ok_and(|record| record.place.version == version) {
+                self.batch.delete(key);
+                self.edit(space).await?.delete(id);
+            }
         }
         Ok(())
     }
@@ -280,8 +319,8 @@ impl<'a> Draft<'a> {
         while let Some((key, bytes)) = units.next().await? {
             let mut chunks = key.to_vec();
             chunks[0] = key::CHUNK;
-            let unit = UnitRecord::read(&bytes)?;
-            self.erase_chunks(space, &chunks, &unit).await?;
+            let unit = UnitRecord::read(&bytes).ok();
+            self.erase_chunks(space, &chunks, unit.as_ref()).await?;
         }
         self.edits.remove(space);
         for kind in key::OF_SPACE {

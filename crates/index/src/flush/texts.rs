@@ -1,6 +1,6 @@
 //! The text side of a flush.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use model::{UnitName, VersionId};
@@ -26,6 +26,8 @@ pub struct TextWork {
     docs: BTreeMap<Space, Arc<Vec<Doc>>>,
     /// Spaces an attempt has completed, should another be needed.
     done: HashMap<Space, Searcher>,
+    /// Spaces whose text is made anew once everything else is done.
+    pub rebuild: BTreeSet<Space>,
 }
 
 impl TextWork {
@@ -58,6 +60,12 @@ impl TextWork {
                 let searcher = self.commit(space, book, flush).await?;
                 self.done.insert(space, searcher);
             }
+        }
+        for space in std::mem::take(&mut self.rebuild) {
+            // Gone from its folder it is behind the store, and what is behind is rebuilt.
+            store.shelf.remove(&space).await?;
+            let book = store.shelf.book(&store.db, space).await?;
+            self.done.insert(space, book.searcher());
         }
         Ok(std::mem::take(&mut self.done))
     }

@@ -4,4 +4,6 @@ pub mod key;
 
 pub mod record;
 
+pub mod seal;
+
 pub mod store;

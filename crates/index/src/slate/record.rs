@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::Error;
 use crate::place::Space;
-use crate::slate::key;
+use crate::slate::{key, seal};
 
 const V1: u8 = 1;
 
@@ -100,6 +100,11 @@ impl Writer {
         Self(vec![V1])
     }
 
+    /// For what cannot be made again from other records.
+    fn sealed() -> Self {
+        Self(seal::begin())
+    }
+
     fn u8(mut self, value: u8) -> Self {
         self.0.push(value);
         self
@@ -138,8 +143,11 @@ pub struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
     fn new(bytes: &'a [u8]) -> Option<Self> {
-        let (&version, rest) = bytes.split_first()?;
-        (version == V1).then_some(Self(rest))
+        match bytes.split_first()? {
+            (&V1, rest) => Some(Self(rest)),
+            (&seal::SEALED, _) => bytes.get(seal::HEAD..).map(Self),
+            _ => None,
+        }
     }
 
     pub fn raw(&mut self, len: usize) -> Option<&'a [u8]> {
@@ -266,10 +274,12 @@ impl UnitRecord {
 
 impl ChunkRecord {
     pub fn write(&self) -> Vec<u8> {
-        let head = Writer::new().u32(self.id).raw(self.input_hash.as_bytes());
+        let head = Writer::sealed()
+            .u32(self.id)
+            .raw(self.input_hash.as_bytes());
         let language = self.language.as_deref().unwrap_or_default();
         let body = serde_json::to_vec(&self.chunk).expect("a chunk is plain data");
-        head.short(language).raw(&body).0
+        seal::close(head.short(language).raw(&body).0)
     }
 
     pub fn read(bytes: &[u8]) -> Result<Self, Error> {
@@ -303,12 +313,12 @@ impl ChunkRecord {
 
 impl VectorRecord {
     pub fn write(number: u32, place: &ChunkId, vector: &[f32]) -> Vec<u8> {
-        let head = Writer::new().u32(number).u32(place.ordinal);
+        let head = Writer::sealed().u32(number).u32(place.ordinal);
         let head = head.raw(place.version.as_uuid().as_bytes());
         let mut bytes = head.short(place.unit.as_str()).0;
         bytes.reserve(vector.len() * 4);
         bytes.extend(vector.iter().flat_map(|x| x.to_le_bytes()));
-        bytes
+        seal::close(bytes)
     }
 
     pub fn read(bytes: &[u8]) -> Result<Self, Error> {
@@ -460,7 +470,7 @@ mod tests {
             [1, 7, 0, 0, 0, 1, 3, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0]
         );
         assert_eq!(VersionRecord::read(&bytes).unwrap(), version);
-        let newer = [&[2], &bytes[1..]].concat();
+        let newer = [&[3], &bytes[1..]].concat();
         assert!(matches!(
             VersionRecord::read(&newer),
             Err(Error::Corrupt { .. })
@@ -502,7 +512,14 @@ mod tests {
             unit: UnitName::new("u").unwrap(),
             ordinal: 4,
         };
-        let vector = VectorRecord::read(&VectorRecord::write(6, &place, &[0.5, -1.0])).unwrap();
+        let mut bytes = VectorRecord::write(6, &place, &[0.5, -1.0]);
+        assert!(seal::is_whole(&bytes));
+        let vector = VectorRecord::read(&bytes).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        assert!(
+            !seal::is_whole(&bytes),
+            "a changed record is known from a whole one"
+        );
         assert_eq!(vector.place, place);
         assert_eq!((vector.number, vector.vector), (6, vec![0.5, -1.0]));
     }

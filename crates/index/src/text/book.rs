@@ -204,7 +204,7 @@ fn document(doc: &Doc) -> TantivyDocument {
     document
 }
 
-fn unit_term(version: VersionId, unit: &UnitName) -> String {
+pub fn unit_term(version: VersionId, unit: &UnitName) -> String {
     format!("{version}:{unit}")
 }
 

@@ -56,7 +56,12 @@ impl Page {
         while let Some((key, bytes)) = rows.next().await? {
             let id = key::read_number(&key)
                 .ok_or_else(|| Error::corrupt("vector", "its key has no id"))?;
-            loaded.push(id, VectorRecord::read(&bytes)?, view.dimensions())?;
+            // One damaged vector must not keep the others from answering.
+            let read = VectorRecord::read(&bytes);
+            match read.and_then(|record| loaded.push(id, record, view.dimensions())) {
+                Ok(()) => {}
+                Err(error) => tracing::warn!(id, %error, "a vector is left out: run verify"),
+            }
         }
         Ok(loaded)
     }

@@ -1,0 +1,209 @@
+//! One version's records, from its own down to each chunk's.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{ChunkId, UnitName, VersionId};
+
+use super::{Fault, SpaceAudit, VersionAudit, What};
+use crate::Error;
+use crate::place::StoredChunk;
+use crate::slate::record::{ChunkRecord, State, UnitRecord, VersionRecord};
+use crate::slate::store::{self, Rows};
+use crate::slate::{key, seal};
+use crate::text::rebuild::words_of;
+
+pub fn is_forgotten(bytes: &[u8]) -> bool {
+    VersionRecord::read(bytes).is_ok_and(|record| record.state == State::Forgotten)
+}
+
+/// What a unit's chunks come to.
+#[derive(Default)]
+struct Seen {
+    chunks: u32,
+    words: u64,
+    ids: BTreeSet<u32>,
+    ordinals: BTreeSet<u32>,
+}
+
+pub async fn audit(audit: &mut SpaceAudit, version: VersionId) -> Result<VersionAudit, Error> {
+    let record = record(audit, version).await?;
+    let mut found = VersionAudit {
+        version,
+        number: record.and_then(|record| record.number),
+        sealed: record.is_some_and(|record| record.state == State::Sealed),
+        chunks: Vec::new(),
+        faults: Vec::new(),
+    };
+    let mut units = units(audit, version, &mut found.faults).await?;
+    let seen = chunks(audit, version, &mut found).await?;
+    let held = !units.is_empty() || !seen.is_empty();
+    let kept = record.is_some_and(|record| record.state != State::Forgotten);
+    if held && (!kept || found.number.is_none()) {
+        found
+            .faults
+            .push(Fault::of_version(version, What::NoVersion));
+    }
+    let (mut total, mut words) = (0, 0);
+    for (unit, seen) in seen {
+        (total, words) = (total + seen.chunks, words + seen.words);
+        match units.remove(&unit) {
+            None => found
+                .faults
+                .push(Fault::of_unit(version, &unit, What::NoUnit)),
+            Some(Some(record)) => {
+                compare(audit, version, (&unit, &record), &seen, &mut found.faults);
+            }
+            // Said when it was read.
+            Some(None) => {}
+        }
+    }
+    for (unit, record) in units {
+        if let Some(record) = record {
+            compare(
+                audit,
+                version,
+                (&unit, &record),
+                &Seen::default(),
+                &mut found.faults,
+            );
+        }
+    }
+    let right = |record: VersionRecord| record.chunks == total && record.words == words;
+    let gone = |what| found.faults.iter().any(|fault| fault.what == what);
+    // A chunk that is gone is named; that the sum lacks it too is no second fault.
+    let said = [
+        What::NoChunk,
+        What::ChunkChanged,
+        What::UnitTotals,
+        What::NoVersion,
+    ]
+    .into_iter()
+    .any(gone);
+    if !said && !record.is_none_or(right) {
+        found
+            .faults
+            .push(Fault::of_version(version, What::VersionTotals));
+    }
+    Ok(found)
+}
+
+async fn record(audit: &SpaceAudit, version: VersionId) -> Result<Option<VersionRecord>, Error> {
+    let key = key::of_version(key::VERSION, &audit.space, version);
+    let bytes = store::get(audit.snapshot.db(), key).await?;
+    Ok(bytes.and_then(|bytes| VersionRecord::read(&bytes).ok()))
+}
+
+/// Every unit's record; `None` for one that cannot be read.
+async fn units(
+    audit: &SpaceAudit,
+    version: VersionId,
+    faults: &mut Vec<Fault>,
+) -> Result<BTreeMap<UnitName, Option<UnitRecord>>, Error> {
+    let mut units = BTreeMap::new();
+    let prefix = key::of_version(key::UNIT, &audit.space, version);
+    let mut rows = Rows::under(audit.snapshot.db(), &prefix).await?;
+    while let Some((key, bytes)) = rows.next().await? {
+        let Some(unit) = key::read_unit(&key) else {
+            faults.push(Fault::of_version(version, What::NoUnit));
+            continue;
+        };
+        let record = UnitRecord::read(&bytes).ok();
+        if record.is_none() {
+            faults.push(Fault::of_unit(version, &unit, What::UnitTotals));
+        }
+        units.insert(unit, record);
+    }
+    Ok(units)
+}
+
+async fn chunks(
+    audit: &mut SpaceAudit,
+    version: VersionId,
+    found: &mut VersionAudit,
+) -> Result<BTreeMap<UnitName, Seen>, Error> {
+    let mut seen: BTreeMap<UnitName, Seen> = BTreeMap::new();
+    let prefix = key::of_version(key::CHUNK, &audit.space, version);
+    let snapshot = audit.snapshot.clone();
+    let mut rows = Rows::under(snapshot.db(), &prefix).await?;
+    while let Some((key, bytes)) = rows.next().await? {
+        let Some((unit, ordinal)) = key::read_unit(&key).zip(key::read_number(&key)) else {
+            found
+                .faults
+                .push(Fault::of_version(version, What::ChunkChanged));
+            continue;
+        };
+        let id = ChunkId {
+            version,
+            unit: unit.clone(),
+            ordinal,
+        };
+        let mine = seen.entry(unit).or_default();
+        mine.chunks += 1;
+        mine.ordinals.insert(ordinal);
+        let record = ChunkRecord::read(&bytes)
+            .ok()
+            .filter(|_| seal::is_whole(&bytes));
+        match record {
+            Some(record) => chunk(audit, id, record, mine, found).await?,
+            None => found.faults.push(Fault::of_chunk(&id, What::ChunkChanged)),
+        }
+    }
+    Ok(seen)
+}
+
+async fn chunk(
+    audit: &mut SpaceAudit,
+    id: ChunkId,
+    record: ChunkRecord,
+    seen: &mut Seen,
+    found: &mut VersionAudit,
+) -> Result<(), Error> {
+    let number = found.number.unwrap_or(u32::MAX);
+    let words = words_of(&record.chunk, record.language.as_deref());
+    seen.words += words.len() as u64;
+    seen.ids.insert(record.id);
+    let vector = audit
+        .vectors
+        .take(&audit.snapshot, record.id, &id, number)
+        .await?;
+    let text = audit.texts.take(record.id, &id, number, &words);
+    let wrong = [vector, text].into_iter().flatten();
+    found
+        .faults
+        .extend(wrong.map(|what| Fault::of_chunk(&id, what)));
+    found.chunks.push(StoredChunk {
+        has_vector: vector.is_none(),
+        has_text: text.is_none(),
+        id,
+        number,
+        chunk: record.chunk,
+    });
+    Ok(())
+}
+
+/// A unit's record against its chunks; vectors and text of chunks that are gone are its own.
+fn compare(
+    audit: &mut SpaceAudit,
+    version: VersionId,
+    (unit, record): (&UnitName, &UnitRecord),
+    seen: &Seen,
+    faults: &mut Vec<Fault>,
+) {
+    let ids = record.first_id..record.first_id.saturating_add(record.chunks);
+    let left = ids.clone().filter(|id| !seen.ids.contains(id));
+    let orphaned = audit.vectors.take_ids(left);
+    audit.texts.take_ids(&orphaned);
+    let changed = faults
+        .iter()
+        .any(|fault| fault.unit.as_ref() == Some(unit) && fault.what == What::ChunkChanged);
+    if seen.chunks < record.chunks {
+        // A unit's chunks are numbered from zero on.
+        let gone = (0..record.chunks).filter(|ordinal| !seen.ordinals.contains(ordinal));
+        faults.extend(gone.map(|ordinal| Fault {
+            ordinal: Some(ordinal),
+            ..Fault::of_unit(version, unit, What::NoChunk)
+        }));
+    } else if seen.chunks > record.chunks || (!changed && seen.words != record.words) {
+        faults.push(Fault::of_unit(version, unit, What::UnitTotals));
+    }
+}
