@@ -114,6 +114,7 @@ async fn perform(config: &Config, command: Command) -> anyhow::Result<ExitCode> 
         Command::Metrics(args) => commands::metrics::run(config, &args).await.map(|()| done),
         Command::Doctor(args) => commands::doctor::run(config, &args).await,
         Command::Verify(args) => commands::verify::run(config, &args).await,
+        Command::Repair(args) => commands::verify::repair(config, &args).await,
         Command::CrashTest(args) => commands::crash_test::run(config, &args).await,
         Command::ParseChild | Command::Completions { .. } | Command::Man | Command::Config(_) => {
             unreachable!("answered before the configuration is read")

@@ -1,6 +1,6 @@
 //! One unit becomes searchable: chunk, embed, index, and only then the marker.
 
-use catalog::{Claim, Completion, UnitDone, UnitOutcome};
+use catalog::{Claim, Completion, UnitDone, UnitOutcome, Version};
 use index::{Fence, IndexedChunk, Space, UnitPlace};
 use model::{Chunk, ChunkId, ContentHash, FollowUps, Step, TokenCounter, Unit, UnitName};
 use pipeline::batch::{BatchKey, Passage};
@@ -29,7 +29,7 @@ impl Engine {
         let chunks = self.timed(Timed::Chunk, chunking).await?;
         let tokens = chunks.iter().map(|cut| cut.tokens as u64).sum();
         self.pass(claim, Stage::Embedding);
-        let embedding = self.embed(claim, name, chunks, &version);
+        let embedding = self.embed(&version, name, chunks, version.language.as_deref());
         let (chunks, reused) = self.timed(Timed::Embed, embedding).await?;
         let count = chunks.len() as u64;
         self.pass(claim, Stage::Indexing);
@@ -82,23 +82,23 @@ impl Engine {
     }
 
     /// Vectors for every chunk: known ones from the reuse table, the rest from the model.
-    async fn embed(
+    pub(crate) async fn embed(
         &self,
-        claim: &Claim,
+        version: &Version,
         unit: &UnitName,
         chunks: Vec<Cut>,
-        version: &catalog::Version,
+        language: Option<&str>,
     ) -> Result<(Vec<IndexedChunk>, u64), Error> {
         let model = &self.parts.embedder.info().name;
         let (chunks, passages): (Vec<Chunk>, Vec<Passage>) = chunks
             .into_iter()
-            .map(|cut| cut.passage(claim, unit))
+            .map(|cut| cut.passage(version, unit))
             .unzip();
         let hashes: Vec<ContentHash> = passages.iter().map(|p| p.input_hash).collect();
         let known = self
             .parts
             .index
-            .embeddings(claim.tenant, model, &hashes)
+            .embeddings(version.tenant, model, &hashes)
             .await?;
         let reused = known.iter().flatten().count() as u64;
         let missing = known
@@ -108,8 +108,8 @@ impl Engine {
             .map(|(_, passage)| passage)
             .collect();
         let key = BatchKey {
-            tenant: claim.tenant,
-            kb: claim.kb,
+            tenant: version.tenant,
+            kb: version.kb,
             model: model.clone(),
         };
         let mut fresh = self.embeddings.embed(&key, missing).await?.into_iter();
@@ -122,14 +122,18 @@ impl Engine {
                     fresh.next().expect("one vector per input that was missing")
                 }),
                 input_hash,
-                language: version.language.clone(),
+                language: language.map(str::to_owned),
                 chunk,
             })
             .collect();
         Ok((indexed, reused))
     }
 
-    async fn chunk(&self, unit: Unit, generation: &catalog::Generation) -> Result<Vec<Cut>, Error> {
+    pub(crate) async fn chunk(
+        &self,
+        unit: Unit,
+        generation: &catalog::Generation,
+    ) -> Result<Vec<Cut>, Error> {
         let policy = generation.spec.policy;
         let tokens = self.parts.embedder.tokens();
         let limit = self.parts.embedder.info().max_tokens as usize;
@@ -144,10 +148,10 @@ impl Engine {
 }
 
 /// A chunk, and what the model is given of it.
-struct Cut {
+pub(crate) struct Cut {
     chunk: Chunk,
     input: String,
-    tokens: usize,
+    pub(crate) tokens: usize,
 }
 
 impl Cut {
@@ -160,13 +164,13 @@ impl Cut {
         }
     }
 
-    fn passage(self, claim: &Claim, unit: &UnitName) -> (Chunk, Passage) {
+    fn passage(self, version: &Version, unit: &UnitName) -> (Chunk, Passage) {
         let id = ChunkId {
-            version: claim.step.version(),
+            version: version.id,
             unit: unit.clone(),
             ordinal: self.chunk.ordinal,
         };
-        let passage = Passage::new(claim.document, id, self.input, self.tokens);
+        let passage = Passage::new(version.document, id, self.input, self.tokens);
         (self.chunk, passage)
     }
 }

@@ -136,6 +136,7 @@ impl Engine {
         tenant: TenantId,
         hashes: &[ContentHash],
     ) -> Result<u64, Error> {
+        let _moving = self.still.read().await;
         let _shut = self.door.write().await;
         let free = self.parts.catalog.unreferenced(tenant, hashes).await?;
         for hash in &free {

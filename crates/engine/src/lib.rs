@@ -6,7 +6,6 @@
 //! engine knows no shell; a shell turns its kind of delivery into one call here.
 
 pub mod clock;
-mod digest;
 mod embedding;
 mod error;
 pub mod figures;
@@ -17,6 +16,7 @@ pub mod jobs;
 pub mod objects;
 pub mod reading;
 mod removal;
+mod repair;
 pub mod retry;
 pub mod search;
 mod stage;
@@ -38,11 +38,12 @@ use sandbox::Sandbox;
 use tokio::sync::{RwLock, broadcast, watch};
 
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use digest::{Digest, Disagreement};
 pub use error::{Disposition, Error};
 pub use figures::Figures;
 pub use objects::Objects;
+pub use repair::{Outcome, Repaired};
 pub use stage::{Passing, Stage};
+pub use verify::{Disagreement, Verified};
 
 use embedding::Embeddings;
 use figures::Timed;
@@ -96,6 +97,9 @@ pub struct Engine {
     /// Read while an original is counted on before the catalog knows of it; written while
     /// originals nobody refers to are deleted.
     door: RwLock<()>,
+    /// Read while something is removed for good; written while a repair or a backup counts
+    /// on everything staying where it is.
+    still: RwLock<()>,
     /// What guard and janitor have done since the start.
     kept: Mutex<Housekeeping>,
 }
@@ -117,6 +121,7 @@ impl Engine {
             news: watch::Sender::new(0),
             passings: broadcast::Sender::new(stage::BEHIND),
             door: RwLock::new(()),
+            still: RwLock::new(()),
             kept: Mutex::default(),
         }
     }

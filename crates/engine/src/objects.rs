@@ -76,6 +76,16 @@ impl Key {
         Self(Path::from(format!("originals/{tenant}/{hash}")))
     }
 
+    /// Everything made of a tenant's versions.
+    pub fn versions(tenant: TenantId) -> Self {
+        Self(Path::from(format!("versions/{tenant}")))
+    }
+
+    /// Which version an object was made of, by its name.
+    pub fn owner(&self) -> Option<VersionId> {
+        self.0.parts().nth(2)?.as_ref().parse().ok()
+    }
+
     pub fn version(tenant: TenantId, version: VersionId) -> Self {
         Self(Path::from(format!("versions/{tenant}/{version}")))
     }
@@ -129,12 +139,15 @@ impl Objects {
         Ok(())
     }
 
-    pub async fn put_json(&self, key: &Key, value: &impl Serialize) -> Result<(), Error> {
+    /// Answers with the hash of what it wrote.
+    pub async fn put_json(&self, key: &Key, value: &impl Serialize) -> Result<ContentHash, Error> {
         let bytes = serde_json::to_vec(value).map_err(|source| Error::Unreadable {
             key: key.clone(),
             source,
         })?;
-        self.put(key, bytes.into()).await
+        let hash = ContentHash::of(&bytes);
+        self.put(key, bytes.into()).await?;
+        Ok(hash)
     }
 
     /// Writes a stream with constant memory; nothing is left behind when it breaks off.

@@ -3,9 +3,9 @@
 //! Artifacts are written under the pass this Prep will open, so a second Prep of
 //! the same version never changes what a unit of the first is reading.
 
-use catalog::{Claim, Prepared};
+use catalog::{Artifacts, Claim, Prepared, Version};
 use futures::{StreamExt, TryStreamExt, stream};
-use model::{FollowUps, Parsed, Unit};
+use model::{ContentHash, FollowUps, Parsed, Unit, UnitName};
 use parse::Hints;
 
 use crate::figures::Timed;
@@ -24,26 +24,16 @@ impl Engine {
             .version(claim.tenant, claim.step.version())
             .await?;
         self.pass(claim, Stage::Parsing);
-        let original = Key::original(claim.tenant, &version.content_hash);
-        let bytes = self.parts.objects.get(&original).await?;
-        let hints = Hints {
-            filename: Some(version.filename.clone()),
-            media_type: version.media_type.clone(),
-        };
-        let parsing = self.parts.sandbox.parse(bytes, hints);
-        let parsed = self.timed(Timed::Parse, parsing).await?;
-        let (parsed, units) = tokio::task::spawn_blocking(move || {
-            let units = pipeline::units::units(&parsed);
-            (parsed, units)
-        })
-        .await
-        .map_err(|_| Error::StageStopped)?;
+        let (parsed, units) = self.parse(&version).await?;
 
         let pass = version.pass + 1;
-        self.write_artifacts(claim, pass, &parsed, &units).await?;
+        let artifacts = self
+            .write_artifacts(&version, pass, &parsed, &units)
+            .await?;
 
         let prepared = Prepared {
             units: units.iter().map(|u| (u.name.clone(), u.index)).collect(),
+            artifacts,
             title: parsed.title,
             language: parsed.language,
             media_type: Some(parsed.media_type),
@@ -63,16 +53,34 @@ impl Engine {
         }
     }
 
-    async fn write_artifacts(
+    /// What the stored original says, in a confined child.
+    pub(crate) async fn parse(&self, version: &Version) -> Result<(Parsed, Vec<Unit>), Error> {
+        let original = Key::original(version.tenant, &version.content_hash);
+        let bytes = self.parts.objects.get(&original).await?;
+        let hints = Hints {
+            filename: Some(version.filename.clone()),
+            media_type: version.media_type.clone(),
+        };
+        let parsing = self.parts.sandbox.parse(bytes, hints);
+        let parsed = self.timed(Timed::Parse, parsing).await?;
+        let units = tokio::task::spawn_blocking(move || {
+            let units = pipeline::units::units(&parsed);
+            (parsed, units)
+        });
+        units.await.map_err(|_| Error::StageStopped)
+    }
+
+    pub(crate) async fn write_artifacts(
         &self,
-        claim: &Claim,
+        of: &Version,
         pass: u32,
         parsed: &Parsed,
         units: &[Unit],
-    ) -> Result<(), Error> {
-        let (tenant, version) = (claim.tenant, claim.step.version());
+    ) -> Result<Artifacts, Error> {
+        let (tenant, version) = (of.tenant, of.id);
         let objects = &self.parts.objects;
         let text = parsed.text.clone().into_bytes();
+        let text_hash = ContentHash::of(&text);
         objects
             .put(&Key::text(tenant, version, pass), text.into())
             .await?;
@@ -87,21 +95,29 @@ impl Engine {
             warnings: parsed.warnings.clone(),
             sections: pipeline::structure::sections(parsed),
         };
-        objects
+        let parsed_hash = objects
             .put_json(&Key::parsed(tenant, version, pass), &structure)
             .await?;
         let writes: Vec<_> = units
             .iter()
             .map(|unit| write_unit(objects, Key::unit(tenant, version, pass, &unit.name), unit))
             .collect();
-        stream::iter(writes)
+        let units = stream::iter(writes)
             .buffer_unordered(WRITES_IN_FLIGHT)
-            .try_collect::<()>()
+            .try_collect()
             .await?;
-        Ok(())
+        Ok(Artifacts {
+            text: Some(text_hash),
+            parsed: Some(parsed_hash),
+            units,
+        })
     }
 }
 
-async fn write_unit(objects: &Objects, key: Key, unit: &Unit) -> Result<(), Error> {
-    Ok(objects.put_json(&key, unit).await?)
+async fn write_unit(
+    objects: &Objects,
+    key: Key,
+    unit: &Unit,
+) -> Result<(UnitName, ContentHash), Error> {
+    Ok((unit.name.clone(), objects.put_json(&key, unit).await?))
 }

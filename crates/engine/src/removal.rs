@@ -46,6 +46,7 @@ impl Engine {
     /// Index first, then objects, then the rows that name them: what is left of an
     /// interrupted removal can always be found again.
     async fn forget(&self, tenant: TenantId, removing: &[Removing]) -> Result<(), Error> {
+        let _moving = self.still.read().await;
         let mut receipts = Vec::with_capacity(removing.len());
         for version in removing {
             let space = Space {

@@ -61,6 +61,8 @@ pub enum Command {
     Doctor(Doctor),
     /// Computes the digest of the data folder and names every disagreement
     Verify(Verify),
+    /// Mends what `verify` finds, and says what it did and what cannot be mended
+    Repair(Repair),
     /// Kills an ingest of these files at every durable effect and checks that nothing is lost
     CrashTest(CrashTest),
     /// Shows the configuration
@@ -211,6 +213,13 @@ pub struct Doctor {
 #[derive(Debug, Args)]
 pub struct Verify {
     /// One line with the digest and counts
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Repair {
+    /// One line with every finding, what was done about it, and how things stand
     #[arg(long)]
     pub json: bool,
 }

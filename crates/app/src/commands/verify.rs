@@ -1,10 +1,11 @@
-//! `verify`: the digest of a data folder, and every disagreement in it.
+//! `verify`: the digest of a data folder, and every disagreement in it. `repair`: the same,
+//! mended.
 
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::cli::Verify;
+use crate::cli::{Repair, Verify};
 use crate::config::Config;
 use crate::session::{Needs, Session};
 
@@ -14,37 +15,91 @@ pub async fn run(config: &Config, args: &Verify) -> anyhow::Result<ExitCode> {
     let session = Session::open(config, Needs::Answers).await?;
     let found: Value = session.client.post("/v1/verify", &json!({})).await?;
     session.close().await?;
-    let disagreements = found["disagreements"]
-        .as_array()
-        .cloned()
-        .unwrap_or_default();
     if args.json {
-        print_line(&json!({
-            "digest": found["digest"], "documents": found["documents"], "chunks": found["chunks"],
-            "disagreements": disagreements, "work": found["work"],
-        }))?;
+        print_line(&line(&found))?;
     } else {
-        print_text(&format!(
-            "digest {}\n{} documents, {} chunks\n",
-            cell(&found, "digest"),
-            found["documents"],
-            found["chunks"],
-        ))?;
-        for one in &disagreements {
-            let chunk = one["chunk"]
-                .as_str()
-                .map(|c| format!(" ({c})"))
-                .unwrap_or_default();
-            print_text(&format!(
-                "{}{chunk}: {}\n",
-                cell(one, "source_uri"),
-                cell(one, "what")
-            ))?;
+        print_text(&stands(&found))?;
+        for one in rows(&found, "disagreements") {
+            print_text(&format!("{}: {}\n", place(one), cell(one, "what")))?;
         }
     }
-    Ok(if disagreements.is_empty() {
-        ExitCode::SUCCESS
+    Ok(code(&found))
+}
+
+pub async fn repair(config: &Config, args: &Repair) -> anyhow::Result<ExitCode> {
+    let session = Session::open(config, Needs::Answers).await?;
+    let done: Value = session.client.post("/v1/repair", &json!({})).await?;
+    session.close().await?;
+    let after = &done["after"];
+    if args.json {
+        let mut told = line(after);
+        told["findings"] = done["findings"].clone();
+        told["leftovers_deleted"] = done["leftovers_deleted"].clone();
+        print_line(&told)?;
     } else {
-        ExitCode::FAILURE
+        for one in rows(&done, "findings") {
+            let mark = if one["mended"] == json!(true) {
+                "mended"
+            } else {
+                "not mended"
+            };
+            print_text(&format!(
+                "{mark}: {}: {}\n  {}\n",
+                place(one),
+                cell(one, "what"),
+                cell(one, "done"),
+            ))?;
+        }
+        if done["leftovers_deleted"] != json!(0) {
+            print_text(&format!(
+                "deleted {} objects nothing referred to\n",
+                done["leftovers_deleted"]
+            ))?;
+        }
+        print_text(&stands(after))?;
+    }
+    Ok(code(after))
+}
+
+fn line(found: &Value) -> Value {
+    json!({
+        "digest": found["digest"], "documents": found["documents"], "chunks": found["chunks"],
+        "disagreements": found["disagreements"], "leftovers": found["leftovers"],
+        "work": found["work"],
     })
+}
+
+fn stands(found: &Value) -> String {
+    let left = rows(found, "leftovers").count();
+    let leftovers = match left {
+        0 => String::new(),
+        _ => format!("{left} objects nothing refers to; `gristmill repair` deletes them\n"),
+    };
+    format!(
+        "digest {}\n{} documents, {} chunks\n{leftovers}",
+        cell(found, "digest"),
+        found["documents"],
+        found["chunks"],
+    )
+}
+
+/// Where something is wrong: the document, and the version or chunk as near as it is known.
+fn place(one: &Value) -> String {
+    let near = one["chunk"].as_str().or(one["version_id"].as_str());
+    match (one["source_uri"].as_str(), near) {
+        (Some(uri), Some(near)) => format!("{uri} ({near})"),
+        (Some(uri), None) => uri.to_owned(),
+        (None, near) => near.unwrap_or("the index").to_owned(),
+    }
+}
+
+fn rows<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+    value[name].as_array().into_iter().flatten()
+}
+
+fn code(found: &Value) -> ExitCode {
+    match rows(found, "disagreements").next() {
+        None => ExitCode::SUCCESS,
+        Some(_) => ExitCode::FAILURE,
+    }
 }

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
-use engine::Disagreement;
+use engine::{Disagreement, Outcome};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -19,7 +19,9 @@ pub fn routes() -> OpenApiRouter<Gateway> {
 
 /// Verifying takes as long as there is data.
 pub fn untimed_routes() -> OpenApiRouter<Gateway> {
-    OpenApiRouter::new().routes(routes!(verify))
+    OpenApiRouter::new()
+        .routes(routes!(verify))
+        .routes(routes!(repair))
 }
 
 /// Counts of one tenant, and what the workers have before them.
@@ -81,12 +83,14 @@ async fn status(
 
 /// The digest of everything that answers, and every disagreement found on the way.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Verified {
+pub struct VerifiedView {
     pub digest: String,
     pub documents: u64,
     pub chunks: u64,
     #[schema(value_type = Vec<Object>)]
     pub disagreements: Vec<Disagreement>,
+    /// Objects nothing refers to: no harm, and no use.
+    pub leftovers: Vec<String>,
     /// Steps in the queue, which the digest does not cover yet.
     pub work: u64,
     pub checked_at: DateTime<Utc>,
@@ -94,19 +98,50 @@ pub struct Verified {
 
 /// Reads everything of the tenant from the stores themselves; takes as long as there is data.
 #[utoipa::path(post, path = "/v1/verify", tag = "operations",
-    responses((status = 200, body = Verified)))]
+    responses((status = 200, body = VerifiedView)))]
 async fn verify(
     State(gateway): State<Gateway>,
     who: May<Manage>,
-) -> Result<Json<Verified>, Problem> {
-    let found = gateway.engine().digest(Some(who.tenant)).await?;
+) -> Result<Json<VerifiedView>, Problem> {
+    let found = gateway.engine().verify(who.tenant).await?;
+    Ok(Json(view(&gateway, found).await?))
+}
+
+async fn view(gateway: &Gateway, found: engine::Verified) -> Result<VerifiedView, Problem> {
     let queue = gateway.catalog().queue_depth(gateway.now()).await?;
-    Ok(Json(Verified {
+    Ok(VerifiedView {
         digest: found.digest.to_string(),
         documents: found.documents,
         chunks: found.chunks,
         disagreements: found.disagreements,
+        leftovers: found.leftovers,
         work: queue.ready + queue.leased + queue.waiting,
         checked_at: gateway.now(),
+    })
+}
+
+/// What a repair did about each disagreement, and how things stand after it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RepairedView {
+    /// Each disagreement, with whether it is `mended` and what was `done`.
+    #[schema(value_type = Vec<Object>)]
+    pub findings: Vec<Outcome>,
+    pub leftovers_deleted: u64,
+    pub after: VerifiedView,
+}
+
+/// Mends what can be mended from the originals, the ledger and the stores, and says what
+/// cannot. Nothing is purged or canceled meanwhile; everything else goes on.
+#[utoipa::path(post, path = "/v1/repair", tag = "operations",
+    responses((status = 200, body = RepairedView)))]
+async fn repair(
+    State(gateway): State<Gateway>,
+    who: May<Manage>,
+) -> Result<Json<RepairedView>, Problem> {
+    let done = gateway.engine().repair(who.tenant).await?;
+    Ok(Json(RepairedView {
+        findings: done.findings,
+        leftovers_deleted: done.leftovers_deleted,
+        after: view(&gateway, done.after).await?,
     }))
 }

@@ -1,0 +1,206 @@
+//! What disagrees is put right from what can be proven, and what cannot is said.
+//!
+//! Rows come back from the ledger, the runs and the index; everything made of an original
+//! is made again from it; the text index is made again from the store; what the catalog
+//! does not know is forgotten. Nothing is taken away to be deleted while this goes on. May
+//! be interrupted anywhere and asked again.
+
+mod rework;
+
+mod rows;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use index::Space;
+use model::{DocumentId, TenantId, VersionId};
+
+use crate::verify::Remedy;
+use crate::{Disagreement, Engine, Error, Verified};
+
+/// What a repair did.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Repaired {
+    pub findings: Vec<Outcome>,
+    /// Objects nobody referred to that were deleted.
+    pub leftovers_deleted: u64,
+    /// How things stand now.
+    pub after: Verified,
+}
+
+/// What became of one disagreement.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Outcome {
+    #[serde(flatten)]
+    pub finding: Disagreement,
+    /// Whether a second verification no longer finds it.
+    pub mended: bool,
+    /// What was done, or why nothing could be.
+    pub done: String,
+}
+
+/// What was done about each document and each space, to be told per finding.
+#[derive(Default)]
+struct Log {
+    documents: BTreeMap<DocumentId, Result<(), String>>,
+    reworked: BTreeMap<VersionId, Result<&'static str, String>>,
+    texts: BTreeMap<Space, Result<(), String>>,
+    forgotten: BTreeMap<VersionId, Result<(), String>>,
+}
+
+impl Engine {
+    /// Verifies, mends what can be mended, and verifies again.
+    pub async fn repair(&self, tenant: TenantId) -> Result<Repaired, Error> {
+        let _still = self.still.write().await;
+        let before = self.verify(tenant).await?;
+        let mut log = Log::default();
+        self.mend_documents(tenant, &before.disagreements, &mut log)
+            .await;
+        self.mend_index(&before.disagreements, &mut log).await;
+        let leftovers_deleted = self.delete_unowned(tenant).await?;
+        let after = match before.disagreements.is_empty() {
+            true => before.clone(),
+            false => self.verify(tenant).await?,
+        };
+        let outcome = |finding: Disagreement| Outcome {
+            mended: !after.disagreements.contains(&finding),
+            done: log.told(&finding),
+            finding,
+        };
+        let findings: Vec<Outcome> = before.disagreements.into_iter().map(outcome).collect();
+        let mended = findings.iter().filter(|one| one.mended).count();
+        if !findings.is_empty() {
+            tracing::info!(tenant_id = %tenant, found = findings.len(), mended, "repaired");
+        }
+        Ok(Repaired {
+            findings,
+            leftovers_deleted,
+            after,
+        })
+    }
+
+    /// Each document by itself: one that cannot be mended keeps no other from it.
+    async fn mend_documents(&self, tenant: TenantId, found: &[Disagreement], log: &mut Log) {
+        let mut by_document: BTreeMap<DocumentId, Vec<Remedy>> = BTreeMap::new();
+        for one in found {
+            if let Some(document) = one.document_id {
+                by_document.entry(document).or_default().push(one.remedy);
+            }
+        }
+        for (document, remedies) in by_document {
+            let rows = self.mend_rows(tenant, document, &remedies).await;
+            let mut versions = wanted(&remedies);
+            match rows {
+                Ok(remade) => {
+                    versions.extend(remade);
+                    log.documents.insert(document, Ok(()));
+                }
+                Err(error) => {
+                    log.documents.insert(document, Err(error.explain()));
+                }
+            }
+            for version in versions {
+                let done = self.rework(tenant, version).await;
+                let done = done.map_err(|error| error.explain());
+                log.reworked.insert(version, done);
+            }
+        }
+    }
+
+    async fn mend_index(&self, found: &[Disagreement], log: &mut Log) {
+        let remedies: Vec<Remedy> = found.iter().map(|one| one.remedy).collect();
+        for remedy in &remedies {
+            if let Remedy::Forget(space, version) = remedy
+                && !log.forgotten.contains_key(version)
+            {
+                let gone = self.forget_in_index(*space, *version).await;
+                let gone = gone.map_err(|error| error.explain());
+                log.forgotten.insert(*version, gone);
+            }
+        }
+        let texts = remedies.iter().filter_map(|remedy| match remedy {
+            Remedy::Text(space) => Some(*space),
+            _ => None,
+        });
+        for space in texts.collect::<BTreeSet<_>>() {
+            let made = self.rebuild_text(space).await;
+            log.texts
+                .insert(space, made.map_err(|error| error.explain()));
+        }
+    }
+
+    async fn rebuild_text(&self, space: Space) -> Result<(), Error> {
+        self.parts
+            .index
+            .rebuild_text(space)
+            .await?
+            .durable()
+            .await?;
+        Ok(())
+    }
+
+    /// Scoured first: what is damaged may not be found by its own records.
+    async fn forget_in_index(&self, space: Space, version: VersionId) -> Result<(), Error> {
+        let index = &self.parts.index;
+        index.scour(space, version).await?;
+        index.forget(space, version).await?.durable().await?;
+        Ok(())
+    }
+
+    async fn delete_unowned(&self, tenant: TenantId) -> Result<u64, Error> {
+        let _shut = self.door.write().await;
+        let unowned = self.unowned(tenant).await?;
+        for key in &unowned {
+            self.parts.objects.delete(key).await?;
+            tracing::info!(tenant_id = %tenant, %key, "deleted an object nobody refers to");
+        }
+        Ok(unowned.len() as u64)
+    }
+}
+
+fn wanted(remedies: &[Remedy]) -> BTreeSet<VersionId> {
+    let rework = |remedy: &Remedy| match remedy {
+        Remedy::Rework(version) => Some(*version),
+        _ => None,
+    };
+    remedies.iter().filter_map(rework).collect()
+}
+
+impl Log {
+    fn told(&self, finding: &Disagreement) -> String {
+        let rows = |done: &str| {
+            let document = finding.document_id.and_then(|id| self.documents.get(&id));
+            told(document.map(|result| result.as_ref().map(|()| done)))
+        };
+        match finding.remedy {
+            Remedy::Nothing(why) => format!("cannot be mended: {why}"),
+            Remedy::Document => rows("wrote its row again, as its runs tell"),
+            Remedy::Version(_) => rows("wrote its row again, as ledger, run and index tell"),
+            Remedy::Run(_) => rows("wrote its run again, as its version tells"),
+            Remedy::Filterable(_) => rows("wrote again what filters look up"),
+            Remedy::Activations => rows("wrote again when it answered, as the ledger tells"),
+            Remedy::Rework(version) => {
+                let made = self.reworked.get(&version);
+                told(made.map(|result| result.as_ref().map(|done| *done)))
+            }
+            Remedy::Text(space) => {
+                let made = self.texts.get(&space);
+                told(made.map(|r| {
+                    r.as_ref()
+                        .map(|()| "made the text index again from the store")
+                }))
+            }
+            Remedy::Forget(_, version) => {
+                let gone = self.forgotten.get(&version);
+                told(gone.map(|r| r.as_ref().map(|()| "the index has forgotten it")))
+            }
+        }
+    }
+}
+
+fn told(done: Option<Result<&str, &String>>) -> String {
+    match done {
+        Some(Ok(done)) => done.to_owned(),
+        Some(Err(why)) => format!("cannot be mended: {why}"),
+        None => "left as it is".to_owned(),
+    }
+}

@@ -1,0 +1,198 @@
+//! Rows of the catalog, as the rest of what is stored proves them.
+
+use std::collections::BTreeSet;
+
+use catalog::{DocumentHead, Dossier, Mend, RunFile, Served, VersionFacts, VersionState, replay};
+use index::Space;
+use model::{DocumentId, RunId, SourceOrder, SourceUri, TenantId, VersionId};
+
+use crate::objects::Key;
+use crate::verify::Remedy;
+use crate::{Engine, Error};
+
+impl Engine {
+    /// Puts the rows of a document right and says which versions must be made again.
+    pub(super) async fn mend_rows(
+        &self,
+        tenant: TenantId,
+        document: DocumentId,
+        remedies: &[Remedy],
+    ) -> Result<BTreeSet<VersionId>, Error> {
+        let dossier = self.parts.catalog.dossier(tenant, document).await?;
+        let served = replay(&dossier.ledger);
+        let mut mends = Vec::new();
+        let mut remade = BTreeSet::new();
+        if remedies.contains(&Remedy::Document) {
+            mends.extend(head(&dossier));
+        }
+        for version in versions(remedies) {
+            let told = served.iter().rev().find(|one| one.version == version);
+            let facts = self.facts(tenant, &dossier, version, told).await?;
+            if dossier.runs.iter().all(|run| run.id != facts.run) {
+                mends.extend(run(&dossier, &facts));
+            }
+            if dossier.version(version).is_none() {
+                remade.insert(version);
+            }
+            mends.push(Mend::Version(facts));
+        }
+        for remedy in remedies {
+            match remedy {
+                Remedy::Run(version) => mends.extend(run_of(&dossier, *version)),
+                Remedy::Filterable(version) => mends.push(Mend::Filterable(*version)),
+                _ => {}
+            }
+        }
+        // Last: they take number, chunks and flush from the versions' rows.
+        let rows = remedies.contains(&Remedy::Activations) || !remade.is_empty();
+        if rows && !dossier.ledger.is_empty() {
+            mends.push(Mend::Activations(served));
+        }
+        if !mends.is_empty() {
+            let now = self.parts.clock.now();
+            let catalog = &self.parts.catalog;
+            catalog.mend(tenant, document, mends, now).await?;
+        }
+        Ok(remade)
+    }
+
+    /// What is known of a version: the ledger's word first, then its run's, then its own.
+    async fn facts(
+        &self,
+        tenant: TenantId,
+        dossier: &Dossier,
+        id: VersionId,
+        told: Option<&Served>,
+    ) -> Result<VersionFacts, Error> {
+        let row = dossier.version(id);
+        let run = dossier.run_of(id);
+        let lost = |what| Error::BadRequest {
+            what: "the version",
+            why: format!("nothing tells its {what} any more"),
+        };
+        let content_hash = told
+            .and_then(|told| told.content_hash)
+            .or(run.map(|run| run.content_hash))
+            .ok_or_else(|| lost("content"))?;
+        let kb = row.map(|row| row.kb).or(run.map(|run| run.kb));
+        let kb = kb.or(dossier.head.as_ref().map(|head| head.kb));
+        let kb = kb.ok_or_else(|| lost("knowledge base"))?;
+        let generation = told
+            .map(|told| told.generation)
+            .or(run.map(|run| run.generation))
+            .ok_or_else(|| lost("generation"))?;
+        let space = Space {
+            tenant,
+            kb,
+            generation,
+        };
+        let number = self.number_of(dossier, space, id).await?;
+        let number = number.ok_or_else(|| lost("number"))?;
+        let created_at = run.map(|run| run.created_at);
+        let created_at = created_at.or(told.map(|told| told.opened_at));
+        let created_at = created_at.ok_or_else(|| lost("time"))?;
+        let original = self.object(&Key::original(tenant, &content_hash)).await?;
+        let size = original.map(|bytes| bytes.len() as u64);
+        let uri = dossier.source_uri();
+        Ok(VersionFacts {
+            id,
+            kb,
+            generation,
+            run: run.map_or_else(|| RunId::from_uuid(uuid::Uuid::now_v7()), |run| run.id),
+            number,
+            content_hash,
+            size: size.or(row.map(|row| row.size)).unwrap_or_default(),
+            filename: row.map_or_else(|| filename(uri.as_ref()), |row| row.filename.clone()),
+            order: SourceOrder::of_time(created_at),
+            state: match told {
+                Some(_) => VersionState::Ready,
+                None => row.map_or(VersionState::Superseded, |row| row.state),
+            },
+            root_hash: match told {
+                Some(told) => told.root_hash,
+                None => row.and_then(|row| row.root_hash),
+            },
+            created_at,
+        })
+    }
+
+    /// The number it has in the index, or answered by.
+    async fn number_of(
+        &self,
+        dossier: &Dossier,
+        space: Space,
+        id: VersionId,
+    ) -> Result<Option<u32>, Error> {
+        let snapshot = self.view(0).await?;
+        let held = snapshot.number_of(space, id).await?;
+        let mut activations = dossier.activations.iter();
+        let answered = activations.find(|row| row.version == id);
+        let row = dossier.version(id).map(|row| row.number);
+        Ok(held.or(answered.map(|row| row.number)).or(row))
+    }
+}
+
+fn versions(remedies: &[Remedy]) -> BTreeSet<VersionId> {
+    let of = |remedy: &Remedy| match remedy {
+        Remedy::Version(version) => Some(*version),
+        _ => None,
+    };
+    remedies.iter().filter_map(of).collect()
+}
+
+/// The document's row, as its newest run tells it.
+fn head(dossier: &Dossier) -> Option<Mend> {
+    let run = dossier.runs.last()?;
+    let first = dossier.runs.first()?;
+    let known = dossier.head.as_ref();
+    let head = DocumentHead {
+        kb: known.map_or(run.kb, |head| head.kb),
+        source_uri: run.source_uri.clone(),
+        source: run.source,
+        latest: None,
+    };
+    Some(Mend::Document(head, first.created_at))
+}
+
+/// A run that brought these bytes once, for a version whose own is gone.
+fn run(dossier: &Dossier, facts: &VersionFacts) -> Option<Mend> {
+    Some(Mend::Run(RunFile {
+        id: facts.run,
+        version: facts.id,
+        kb: facts.kb,
+        generation: facts.generation,
+        source_uri: dossier.source_uri()?,
+        content_hash: facts.content_hash,
+        source: None,
+        superseded: facts.state == VersionState::Superseded,
+        created_at: facts.created_at,
+    }))
+}
+
+fn run_of(dossier: &Dossier, version: VersionId) -> Option<Mend> {
+    let row = dossier.version(version)?;
+    let told = dossier
+        .activations
+        .iter()
+        .find(|activation| activation.version == version);
+    let known = dossier.runs.iter().find(|run| run.id == row.run);
+    let fallback = known.map(|run| run.created_at);
+    Some(Mend::Run(RunFile {
+        id: row.run,
+        version,
+        kb: row.kb,
+        generation: row.generation,
+        source_uri: dossier.source_uri()?,
+        content_hash: row.content_hash,
+        source: dossier.head.as_ref().and_then(|head| head.source),
+        superseded: row.state == VersionState::Superseded,
+        created_at: fallback.or(told.map(|row| row.opened_at))?,
+    }))
+}
+
+/// The last part of an address; what it was called before is lost with its row.
+fn filename(uri: Option<&SourceUri>) -> String {
+    let uri = uri.map(ToString::to_string).unwrap_or_default();
+    let name = uri.rsplit(['/', ':']).next().unwrap_or_default();
+    name.to_owned()
+}

@@ -1,0 +1,375 @@
+//! Every store held against the ledger, and every disagreement named.
+//!
+//! In: the catalog's rows by document, the index's records by version, the objects. Out: one
+//! digest over everything that answers, and what does not agree, by document and chunk. The
+//! stores are read while others write: a document that seems wrong is read a second time,
+//! from a newer view, before anything is said of it.
+
+mod digest;
+
+mod index_side;
+
+mod objects_side;
+
+mod rows;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use catalog::{Dossier, Kb, Page, VersionFile};
+use index::{Space, SpaceAudit, VersionAudit};
+use model::{ContentHash, DocumentId, KbId, SourceUri, TenantId, VersionId};
+
+use crate::objects::Key;
+use crate::{Engine, Error};
+
+/// What a verification found.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Verified {
+    pub digest: ContentHash,
+    pub documents: u64,
+    pub chunks: u64,
+    pub disagreements: Vec<Disagreement>,
+    /// Objects nothing refers to: no harm, and no use.
+    pub leftovers: Vec<String>,
+}
+
+/// Two stores that do not say the same.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Disagreement {
+    /// `None` for what belongs to no document.
+    pub source_uri: Option<SourceUri>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub document_id: Option<DocumentId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version_id: Option<VersionId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chunk: Option<String>,
+    pub what: &'static str,
+    #[serde(skip)]
+    pub(crate) remedy: Remedy,
+}
+
+/// What would put a disagreement right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Remedy {
+    /// Nothing that is stored could.
+    Nothing(&'static str),
+    /// The document's row, from its runs.
+    Document,
+    /// A version's row, from the ledger, its run and the index.
+    Version(VersionId),
+    Run(VersionId),
+    Filterable(VersionId),
+    /// What answered when, from the ledger.
+    Activations,
+    /// The version made again from its original.
+    Rework(VersionId),
+    /// The text index made again from the store.
+    Text(Space),
+    /// The index forgets it.
+    Forget(Space, VersionId),
+}
+
+/// What a document's rows, records and objects came to.
+struct Looked {
+    lines: Vec<Vec<u8>>,
+    chunks: u64,
+    found: Vec<Disagreement>,
+    /// Finished after the view was taken.
+    late: bool,
+}
+
+/// One pass over the stores of a tenant.
+struct Round<'a> {
+    engine: &'a Engine,
+    tenant: TenantId,
+    kbs: &'a HashMap<KbId, Kb>,
+    flush: u64,
+    audits: BTreeMap<Space, SpaceAudit>,
+    /// What each space holds of which nothing was asked yet.
+    unasked: BTreeMap<Space, BTreeSet<VersionId>>,
+}
+
+impl Engine {
+    /// Reads everything of a tenant from the stores themselves.
+    pub async fn verify(&self, tenant: TenantId) -> Result<Verified, Error> {
+        let kbs = self.parts.catalog.kbs(tenant).await?;
+        let kbs: HashMap<KbId, Kb> = kbs.into_iter().map(|kb| (kb.id, kb)).collect();
+        let mut round = Round::begin(self, tenant, &kbs).await?;
+        let mut looked: BTreeMap<DocumentId, Looked> = BTreeMap::new();
+        let mut page = Page::first(Page::MAX);
+        loop {
+            let listed = self.parts.catalog.dossiers(tenant, page).await?;
+            for dossier in listed.items {
+                let seen = round.look(&dossier).await?;
+                looked.insert(dossier.document, seen);
+            }
+            match listed.next {
+                Some(cursor) => page = Page::following(cursor, Page::MAX),
+                None => break,
+            }
+        }
+        let astray = round.finish().await?;
+        self.look_again(tenant, &kbs, &mut looked).await?;
+        let astray = self.confirm(tenant, astray, &looked).await?;
+        let leftovers = self.unowned(tenant).await?;
+        let leftovers = leftovers.iter().map(Key::to_string).collect();
+        Ok(sum_up(looked, astray, leftovers))
+    }
+
+    /// What seemed wrong, or was finished meanwhile, is read once more: a purge, a cancel
+    /// or a repair may have come between the catalog's answer and the index's.
+    async fn look_again(
+        &self,
+        tenant: TenantId,
+        kbs: &HashMap<KbId, Kb>,
+        looked: &mut BTreeMap<DocumentId, Looked>,
+    ) -> Result<(), Error> {
+        let doubted = looked.iter().filter(|(_, l)| l.late || !l.found.is_empty());
+        let doubted: Vec<DocumentId> = doubted.map(|(document, _)| *document).collect();
+        if doubted.is_empty() {
+            return Ok(());
+        }
+        let mut round = Round::begin(self, tenant, kbs).await?;
+        for document in doubted {
+            let dossier = self.parts.catalog.dossier(tenant, document).await?;
+            let mut seen = round.look(&dossier).await?;
+            if seen.late {
+                // This view is newer than the row: the index never came so far.
+                let what = "it waits for something the index never wrote";
+                seen.found
+                    .extend(dossier.versions.last().map(|version| Disagreement {
+                        source_uri: dossier.source_uri(),
+                        document_id: Some(document),
+                        version_id: Some(version.id),
+                        chunk: None,
+                        what,
+                        remedy: Remedy::Rework(version.id),
+                    }));
+            }
+            looked.insert(document, seen);
+        }
+        Ok(())
+    }
+
+    /// Of what the index holds for nobody, that which it holds still; and whose it is, where
+    /// it is somebody's after all.
+    async fn confirm(
+        &self,
+        tenant: TenantId,
+        astray: Vec<Disagreement>,
+        looked: &BTreeMap<DocumentId, Looked>,
+    ) -> Result<Vec<Disagreement>, Error> {
+        // A document named for its version needs no second naming for what remains of it.
+        let named = looked.values().flat_map(|looked| &looked.found);
+        let named: BTreeSet<_> = named.filter_map(|one| one.version_id).collect();
+        let snapshot = self.view(0).await?;
+        let mut kept = Vec::new();
+        for mut one in astray {
+            let Some(version) = one.version_id else {
+                kept.push(one);
+                continue;
+            };
+            if named.contains(&version) {
+                continue;
+            }
+            match (
+                self.parts.catalog.version(tenant, version).await,
+                one.remedy,
+            ) {
+                // Under way, or finished since.
+                (Ok(_), Remedy::Forget(..)) if one.what == UNKNOWN => {}
+                (Ok(known), remedy) => {
+                    one.source_uri = Some(known.source_uri);
+                    one.document_id = Some(known.document);
+                    if matches!(remedy, Remedy::Forget(..)) {
+                        one.remedy = Remedy::Rework(version);
+                    }
+                    kept.push(one);
+                }
+                (Err(catalog::Error::NotFound { .. }), Remedy::Forget(space, _)) => {
+                    if snapshot.residue(space, version).await? != index::Residue::default() {
+                        kept.push(one);
+                    }
+                }
+                (Err(catalog::Error::NotFound { .. }), _) => kept.push(one),
+                (Err(error), _) => return Err(error.into()),
+            }
+        }
+        kept.dedup_by(|a, b| {
+            a.version_id == b.version_id && a.what == b.what && a.chunk == b.chunk
+        });
+        Ok(kept)
+    }
+}
+
+impl<'a> Round<'a> {
+    async fn begin(
+        engine: &'a Engine,
+        tenant: TenantId,
+        kbs: &'a HashMap<KbId, Kb>,
+    ) -> Result<Self, Error> {
+        let snapshot = engine.view(0).await?;
+        let mut audits = BTreeMap::new();
+        let mut unasked = BTreeMap::new();
+        for space in snapshot.spaces().await? {
+            if space.tenant == tenant {
+                let audit = snapshot.audit(space).await?;
+                unasked.insert(space, audit.versions().await?);
+                audits.insert(space, audit);
+            }
+        }
+        Ok(Self {
+            engine,
+            tenant,
+            kbs,
+            flush: snapshot.flush().0,
+            audits,
+            unasked,
+        })
+    }
+
+    /// Everything of one document.
+    async fn look(&mut self, dossier: &Dossier) -> Result<Looked, Error> {
+        let mut looked = Looked {
+            lines: Vec::new(),
+            chunks: 0,
+            found: rows::check(dossier),
+            late: false,
+        };
+        for version in &dossier.versions {
+            if version.is_finished() {
+                self.look_at_version(dossier, version, &mut looked).await?;
+            }
+        }
+        let uri = dossier.source_uri();
+        for one in &mut looked.found {
+            one.source_uri.clone_from(&uri);
+            one.document_id = Some(dossier.document);
+        }
+        Ok(looked)
+    }
+
+    async fn look_at_version(
+        &mut self,
+        dossier: &Dossier,
+        version: &VersionFile,
+        looked: &mut Looked,
+    ) -> Result<(), Error> {
+        if version.needs_flush.is_some_and(|flush| flush > self.flush) {
+            looked.late = true;
+        }
+        let space = Space {
+            tenant: self.tenant,
+            kb: version.kb,
+            generation: version.generation,
+        };
+        let audited = self.ask(space, version.id).await?;
+        if !looked.late {
+            let found = index_side::check(dossier, version, space, &audited);
+            looked.found.extend(found);
+        }
+        let engine = self.engine;
+        let found = engine
+            .check_objects(self.tenant, version, &audited.chunks)
+            .await?;
+        looked.found.extend(found);
+        let serving = self.kbs.get(&version.kb);
+        let serving = serving.filter(|kb| kb.serving.id == version.generation);
+        let answers = dossier.activations.iter().any(|row| {
+            row.version == version.id
+                && row.closed_at.is_none()
+                && row.generation == version.generation
+        });
+        if let (Some(kb), Some(head), true) = (serving, &dossier.head, answers) {
+            looked.chunks += audited.chunks.len() as u64;
+            let line = digest::line(&kb.name, &head.source_uri, version, &audited.chunks);
+            looked.lines.push(line);
+        }
+        Ok(())
+    }
+
+    async fn ask(&mut self, space: Space, version: VersionId) -> Result<VersionAudit, Error> {
+        if let Some(unasked) = self.unasked.get_mut(&space) {
+            unasked.remove(&version);
+        }
+        match self.audits.get_mut(&space) {
+            Some(audit) => Ok(audit.version(version).await?),
+            None => Ok(VersionAudit {
+                version,
+                number: None,
+                sealed: false,
+                chunks: Vec::new(),
+                faults: Vec::new(),
+            }),
+        }
+    }
+
+    /// What the index holds besides: of versions under way, of versions nobody knows, and
+    /// what has no chunk at all.
+    async fn finish(mut self) -> Result<Vec<Disagreement>, Error> {
+        let mut found = Vec::new();
+        for (space, versions) in std::mem::take(&mut self.unasked) {
+            for version in versions {
+                // Asked so that what it holds is not taken for strays.
+                self.ask(space, version).await?;
+                found.push(astray(space, Some(version), None, UNKNOWN));
+            }
+        }
+        for (space, audit) in std::mem::take(&mut self.audits) {
+            for fault in audit.strays().await? {
+                let chunk = index_side::chunk_of(&fault);
+                let mut one = astray(space, fault.version, chunk, fault.what.as_str());
+                if fault.what.is_of_text() {
+                    one.remedy = Remedy::Text(space);
+                }
+                found.push(one);
+            }
+        }
+        Ok(found)
+    }
+}
+
+const UNKNOWN: &str = "the index holds a version the catalog does not know";
+
+fn astray(
+    space: Space,
+    version: Option<VersionId>,
+    chunk: Option<String>,
+    what: &'static str,
+) -> Disagreement {
+    Disagreement {
+        source_uri: None,
+        document_id: None,
+        version_id: version,
+        chunk,
+        what,
+        remedy: match version {
+            Some(version) => Remedy::Forget(space, version),
+            None => Remedy::Nothing("nothing says whose it is"),
+        },
+    }
+}
+
+fn sum_up(
+    looked: BTreeMap<DocumentId, Looked>,
+    astray: Vec<Disagreement>,
+    leftovers: Vec<String>,
+) -> Verified {
+    let mut lines: Vec<&[u8]> = Vec::new();
+    for one in looked.values() {
+        lines.extend(one.lines.iter().map(Vec::as_slice));
+    }
+    lines.sort_unstable();
+    let digest = ContentHash::of_fields(lines.iter().copied());
+    let documents = lines.len() as u64;
+    let chunks = looked.values().map(|looked| looked.chunks).sum();
+    let found = looked.into_values().flat_map(|looked| looked.found);
+    Verified {
+        digest,
+        documents,
+        chunks,
+        disagreements: found.chain(astray).collect(),
+        leftovers,
+    }
+}

@@ -1,0 +1,136 @@
+//! The bytes a version was made of, what was made of them, and what nobody refers to.
+
+use std::collections::BTreeSet;
+
+use catalog::VersionFile;
+use chrono::TimeDelta;
+use index::StoredChunk;
+use model::{ContentHash, TenantId};
+
+use super::{Disagreement, Remedy};
+use crate::objects::{self, Key};
+use crate::reading::Structure;
+use crate::{Engine, Error};
+
+const NO_ORIGINAL: &str = "the original is not stored any more: ingest the file again";
+
+impl Engine {
+    pub(super) async fn check_objects(
+        &self,
+        tenant: TenantId,
+        version: &VersionFile,
+        stored: &[StoredChunk],
+    ) -> Result<Vec<Disagreement>, Error> {
+        let mut found = Vec::new();
+        let mut name = |what, chunk: Option<String>, remedy| {
+            found.push(Disagreement {
+                source_uri: None,
+                document_id: None,
+                version_id: Some(version.id),
+                chunk,
+                what,
+                remedy,
+            });
+        };
+        let rework = Remedy::Rework(version.id);
+        let original = Key::original(tenant, &version.content_hash);
+        match self.object(&original).await? {
+            None => name("the original is gone", None, Remedy::Nothing(NO_ORIGINAL)),
+            Some(bytes) if ContentHash::of(&bytes) != version.content_hash => name(
+                "the original is not what was ingested",
+                None,
+                Remedy::Nothing(NO_ORIGINAL),
+            ),
+            Some(_) => {}
+        }
+        let text = self
+            .object(&Key::text(tenant, version.id, version.pass))
+            .await?;
+        match text.as_deref() {
+            None => name("the text is gone", None, rework),
+            Some(bytes) if is_other(bytes, version.artifacts.text) => {
+                name("the text was changed", None, rework);
+            }
+            Some(bytes) => {
+                let text = std::str::from_utf8(bytes).unwrap_or_default();
+                let differs = |s: &&StoredChunk| {
+                    text.get(s.chunk.span.bytes()) != Some(s.chunk.text.as_str())
+                };
+                stored.iter().filter(differs).for_each(|s| {
+                    name(
+                        "the text has something else there",
+                        Some(s.id.to_string()),
+                        rework,
+                    );
+                });
+            }
+        }
+        let parsed = self
+            .object(&Key::parsed(tenant, version.id, version.pass))
+            .await?;
+        match parsed.as_deref() {
+            None => name("the structure is gone", None, rework),
+            Some(bytes) if is_other(bytes, version.artifacts.parsed) => {
+                name("the structure was changed", None, rework);
+            }
+            Some(bytes) => {
+                let pages = serde_json::from_slice::<Structure>(bytes).map(|s| s.pages.len());
+                if pages.is_ok_and(|pages| pages != version.pages as usize) {
+                    name(
+                        "the catalog has other pages than the structure",
+                        None,
+                        rework,
+                    );
+                }
+            }
+        }
+        for unit in &version.units {
+            let key = Key::unit(tenant, version.id, version.pass, &unit.name);
+            let hash = version.artifacts.units.get(&unit.name).copied();
+            let place = Some(format!("{}:{}", version.id, unit.name));
+            match self.object(&key).await? {
+                None => name("the artifact of a unit is gone", place, rework),
+                Some(bytes) if is_other(&bytes, hash) => {
+                    name("the artifact of a unit was changed", place, rework);
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(found)
+    }
+
+    pub(crate) async fn object(&self, key: &Key) -> Result<Option<bytes::Bytes>, Error> {
+        match self.parts.objects.get(key).await {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(objects::Error::Missing { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Objects of versions the catalog does not know, and old originals no version refers to.
+    /// A version's row is there before anything is made of it, so the first are nobody's.
+    pub(crate) async fn unowned(&self, tenant: TenantId) -> Result<Vec<Key>, Error> {
+        let objects = &self.parts.objects;
+        let made = objects.list_below(&Key::versions(tenant)).await?;
+        let kept = objects.list_below(&Key::originals(tenant)).await?;
+        let held = self.parts.catalog.held(tenant).await?;
+        let versions: BTreeSet<_> = held.iter().map(|held| held.version).collect();
+        let originals: BTreeSet<_> = held.iter().map(|held| held.content_hash).collect();
+        let age = TimeDelta::from_std(self.settings.janitor.originals).unwrap_or(TimeDelta::MAX);
+        let before = self.parts.clock.now() - age;
+        let nobodys = |key: &Key| key.owner().is_none_or(|owner| !versions.contains(&owner));
+        let made = made.into_iter().map(|(key, _)| key).filter(nobodys);
+        let kept = kept.into_iter().filter(|(key, meta)| {
+            let referred = key
+                .original_hash()
+                .is_some_and(|hash| originals.contains(&hash));
+            !referred && meta.last_modified < before
+        });
+        Ok(made.chain(kept.map(|(key, _)| key)).collect())
+    }
+}
+
+/// Whether bytes are not those that were written; unknown for versions made long ago.
+fn is_other(bytes: &[u8], hash: Option<ContentHash>) -> bool {
+    hash.is_some_and(|hash| ContentHash::of(bytes) != hash)
+}

@@ -1,0 +1,223 @@
+//! A document's rows in the catalog, against its ledger and each other.
+
+use std::collections::HashSet;
+
+use catalog::{
+    ActivationFile, Dossier, LedgerEntry, Served, UnitState, VersionFile, VersionState,
+    metadata_pairs, replay,
+};
+use model::{ContentHash, VersionId};
+
+use super::{Disagreement, Remedy};
+
+const LEDGER: Remedy =
+    Remedy::Nothing("the ledger is the witness: nothing that is stored can take its place");
+
+pub fn check(dossier: &Dossier) -> Vec<Disagreement> {
+    let mut found = Findings(Vec::new());
+    for table in &dossier.unreadable {
+        let remedy = Remedy::Nothing("restore a backup");
+        found.say(None, unreadable(table), remedy);
+    }
+    if let Some(what) = broken_chain(&dossier.ledger) {
+        // What a broken chain tells cannot be held against anything.
+        found.say(None, what, LEDGER);
+        versions(dossier, None, &mut found);
+        return found.0;
+    }
+    let served = replay(&dossier.ledger);
+    head(dossier, &served, &mut found);
+    activations(dossier, &served, &mut found);
+    versions(dossier, Some(&served), &mut found);
+    found.0
+}
+
+struct Findings(Vec<Disagreement>);
+
+impl Findings {
+    fn say(&mut self, version: Option<VersionId>, what: &'static str, remedy: Remedy) {
+        self.0.push(Disagreement {
+            source_uri: None,
+            document_id: None,
+            version_id: version,
+            chunk: None,
+            what,
+            remedy,
+        });
+    }
+}
+
+fn unreadable(table: &str) -> &'static str {
+    match table {
+        "documents" => "its row among the documents cannot be read",
+        "document_versions" => "a row of its versions cannot be read",
+        "activations" => "a row of its activations cannot be read",
+        "ledger" => "an entry of its ledger cannot be read",
+        "ingestion_runs" => "a row of its runs cannot be read",
+        _ => "a row of a version cannot be read",
+    }
+}
+
+fn broken_chain(entries: &[LedgerEntry]) -> Option<&'static str> {
+    let mut before: Option<ContentHash> = None;
+    for (at, entry) in entries.iter().enumerate() {
+        if entry.seq != at as u64 + 1 {
+            return Some("the ledger lacks an entry");
+        }
+        if entry.prev != before {
+            return Some("the ledger's chain is broken");
+        }
+        if entry.hash != entry.computed_hash() {
+            return Some("an entry of the ledger was changed");
+        }
+        before = Some(entry.hash);
+    }
+    None
+}
+
+fn head(dossier: &Dossier, served: &[Served], found: &mut Findings) {
+    let Some(head) = &dossier.head else {
+        if !dossier.versions.is_empty() || !served.is_empty() {
+            found.say(
+                None,
+                "its row among the documents is gone",
+                Remedy::Document,
+            );
+        }
+        return;
+    };
+    let uris: HashSet<_> = dossier.runs.iter().map(|run| &run.source_uri).collect();
+    if !uris.is_empty() && !uris.contains(&head.source_uri) {
+        found.say(
+            None,
+            "its runs know it by another address",
+            Remedy::Document,
+        );
+    }
+    let newest = dossier.versions.iter().max_by_key(|version| version.number);
+    let gone = |id: VersionId| dossier.version(id).is_none();
+    if newest.is_some() && head.latest.is_none_or(gone) {
+        found.say(None, "its newest version is not there", Remedy::Document);
+    }
+}
+
+/// Which version answered when: as the ledger tells it, and as its version stands.
+fn activations(dossier: &Dossier, served: &[Served], found: &mut Findings) {
+    let rows = &dossier.activations;
+    let same = |row: &ActivationFile, one: &Served| {
+        row.version == one.version
+            && row.generation == one.generation
+            && row.opened_at == one.opened_at
+            && row.closed_at == one.closed_at
+            && row.cause == one.cause
+    };
+    let mut left: Vec<&ActivationFile> = rows.iter().collect();
+    for one in served {
+        match left.iter().position(|row| same(row, one)) {
+            Some(at) => drop(left.remove(at)),
+            None => {
+                let what = "the ledger says when it answered, and the catalog does not";
+                found.say(Some(one.version), what, Remedy::Activations);
+            }
+        }
+    }
+    for row in left {
+        let what = "it answers, and the ledger does not say so";
+        // With nothing in the ledger at all, it is the ledger that lost something.
+        let remedy = if dossier.ledger.is_empty() {
+            LEDGER
+        } else {
+            Remedy::Activations
+        };
+        found.say(Some(row.version), what, remedy);
+    }
+    for row in rows {
+        let stands = dossier.version(row.version).is_none_or(|version| {
+            row.number == version.number
+                && row.chunks == version.chunks
+                && Some(row.needs_flush) == version.needs_flush
+        });
+        if !stands {
+            let what = "it answers with something else than its version holds";
+            found.say(Some(row.version), what, Remedy::Activations);
+        }
+    }
+}
+
+fn versions(dossier: &Dossier, served: Option<&[Served]>, found: &mut Findings) {
+    let mut recorded: Vec<&Served> = served.into_iter().flatten().collect();
+    recorded.dedup_by_key(|one| one.version);
+    let mut missing = HashSet::new();
+    for one in &recorded {
+        if dossier.version(one.version).is_none() && missing.insert(one.version) {
+            let what = "its row among the versions is gone";
+            found.say(Some(one.version), what, Remedy::Version(one.version));
+        }
+    }
+    for version in &dossier.versions {
+        let told = recorded.iter().rev().find(|one| one.version == version.id);
+        version_row(dossier, version, told.copied(), found);
+    }
+}
+
+fn version_row(
+    dossier: &Dossier,
+    version: &VersionFile,
+    told: Option<&Served>,
+    found: &mut Findings,
+) {
+    let id = Some(version.id);
+    let run = dossier.runs.iter().find(|run| run.id == version.run);
+    let mut wrong = |what, remedy| found.say(id, what, remedy);
+    match run {
+        None => wrong("its run is gone", Remedy::Run(version.id)),
+        Some(run) if run.content_hash != version.content_hash => {
+            // The ledger says which of the two is right.
+            let is_right = told.is_some_and(|t| t.content_hash == Some(version.content_hash));
+            let remedy = if is_right {
+                Remedy::Run(version.id)
+            } else {
+                Remedy::Version(version.id)
+            };
+            wrong("its run brought other bytes", remedy);
+        }
+        Some(_) => {}
+    }
+    if let Some(told) = told {
+        let same = told.content_hash == Some(version.content_hash)
+            && told.root_hash == version.root_hash
+            && version.state == VersionState::Ready;
+        if !same {
+            let what = "its version is not what the ledger recorded";
+            wrong(what, Remedy::Version(version.id));
+        }
+    }
+    if version.is_finished() {
+        if let Some(what) = miscounted(version) {
+            wrong(what, Remedy::Rework(version.id));
+        }
+        let mut pairs = metadata_pairs(&version.metadata);
+        pairs.sort();
+        pairs.dedup();
+        if pairs != version.filterable {
+            let what = "filters would look up something else than its metadata";
+            wrong(what, Remedy::Filterable(version.id));
+        }
+    }
+}
+
+fn miscounted(version: &VersionFile) -> Option<&'static str> {
+    let sum = |of: fn(&catalog::UnitFile) -> u64| version.units.iter().map(of).sum::<u64>();
+    let units = version.units.len() as u64;
+    if units != u64::from(version.units_total) {
+        return Some("it has other units than it counts");
+    }
+    let open =
+        |unit: &catalog::UnitFile| unit.state == UnitState::Open || unit.pass != version.pass;
+    if version.units_open > 0 || version.units.iter().any(open) {
+        return Some("it is finished and has units that are not");
+    }
+    let added =
+        sum(|unit| unit.chunks) == version.chunks && sum(|unit| unit.tokens) == version.tokens;
+    (!added).then_some("its units have other chunks than it counts")
+}
