@@ -46,7 +46,7 @@ impl Harm {
     async fn to(self, mill: &Mill, document: &Value) {
         let field = |name: &str| text(&document[name]).to_owned();
         let original = || found(mill, "originals", &field("content_hash"));
-        let parsed = || found(mill, "versions", &field("version_id")).join("1/text");
+        let parsed = || found(mill, "versions", &field("version_id")).join("1.text");
         let id = field("document_id").replace('-', "");
         match self {
             Self::LoseOriginal => fs::remove_file(original()).unwrap(),

@@ -94,9 +94,10 @@ impl House {
         if let Err(error) = self.engine.figures().open().await {
             tracing::warn!(error = error.explain(), "figures cannot be kept");
         }
+        let defaults = shell::Settings::default();
         let settings = shell::Settings {
-            prep_slots: config.workers.parse_slots,
-            ..shell::Settings::default()
+            prep_slots: defaults.prep_slots.max(config.workers.parse_slots),
+            ..defaults
         };
         self.workers = Some(Workers::start(self.engine.clone(), settings));
     }

@@ -3,14 +3,14 @@
 //! ```text
 //! staging/<upload>                              bytes on their way in
 //! originals/<tenant>/<hash>                     kept while a version refers to them
-//! versions/<tenant>/<version>/<pass>/text       normalised text
-//! versions/<tenant>/<version>/<pass>/parsed     atoms and structure, as JSON
-//! versions/<tenant>/<version>/<pass>/units/<u>  one artifact per unit, as JSON
+//! versions/<tenant>/<version>/<pass>.text       normalised text
+//! versions/<tenant>/<version>/<pass>.parsed     atoms and structure, as JSON
+//! versions/<tenant>/<version>/<pass>.unit.<u>   one artifact per unit, as JSON
 //! cache/<tenant>/<version>/pages/<n>@<dpi>.png  page images, made again when gone
 //! ```
 //!
 //! Every write is durable before it returns; on a local folder the store syncs
-//! the file and its parent.
+//! the file and its parent, and every folder it makes: so a version has but one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -92,19 +92,19 @@ impl Key {
 
     pub fn text(tenant: TenantId, version: VersionId, pass: u32) -> Self {
         Self(Path::from(format!(
-            "versions/{tenant}/{version}/{pass}/text"
+            "versions/{tenant}/{version}/{pass}.text"
         )))
     }
 
     pub fn parsed(tenant: TenantId, version: VersionId, pass: u32) -> Self {
         Self(Path::from(format!(
-            "versions/{tenant}/{version}/{pass}/parsed"
+            "versions/{tenant}/{version}/{pass}.parsed"
         )))
     }
 
     pub fn unit(tenant: TenantId, version: VersionId, pass: u32, unit: &UnitName) -> Self {
         Self(Path::from(format!(
-            "versions/{tenant}/{version}/{pass}/units/{unit}"
+            "versions/{tenant}/{version}/{pass}.unit.{unit}"
         )))
     }
 

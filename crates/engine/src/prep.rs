@@ -4,12 +4,12 @@
 //! the same version never changes what a unit of the first is reading.
 
 use catalog::{Artifacts, Claim, Prepared, Version};
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, TryStreamExt, future, stream};
 use model::{ContentHash, FollowUps, Parsed, Unit, UnitName};
 use parse::Hints;
 
 use crate::figures::Timed;
-use crate::objects::Key;
+use crate::objects::{self, Key};
 use crate::reading::Structure;
 use crate::{Engine, Error, Objects, Stage};
 
@@ -81,9 +81,6 @@ impl Engine {
         let objects = &self.parts.objects;
         let text = parsed.text.clone().into_bytes();
         let text_hash = ContentHash::of(&text);
-        objects
-            .put(&Key::text(tenant, version, pass), text.into())
-            .await?;
         let structure = Structure {
             media_type: parsed.media_type.clone(),
             atoms: parsed.atoms.clone(),
@@ -95,17 +92,21 @@ impl Engine {
             warnings: parsed.warnings.clone(),
             sections: pipeline::structure::sections(parsed),
         };
-        let parsed_hash = objects
-            .put_json(&Key::parsed(tenant, version, pass), &structure)
-            .await?;
+        let text_key = Key::text(tenant, version, pass);
+        let parsed_key = Key::parsed(tenant, version, pass);
         let writes: Vec<_> = units
             .iter()
             .map(|unit| write_unit(objects, Key::unit(tenant, version, pass, &unit.name), unit))
             .collect();
-        let units = stream::iter(writes)
-            .buffer_unordered(WRITES_IN_FLIGHT)
-            .try_collect()
-            .await?;
+        // At the same time: one sync of the disk settles what several wait for.
+        let ((), parsed_hash, units) = future::try_join3(
+            objects.put(&text_key, text.into()),
+            objects.put_json(&parsed_key, &structure),
+            stream::iter(writes)
+                .buffer_unordered(WRITES_IN_FLIGHT)
+                .try_collect(),
+        )
+        .await?;
         Ok(Artifacts {
             text: Some(text_hash),
             parsed: Some(parsed_hash),
@@ -118,6 +119,6 @@ async fn write_unit(
     objects: &Objects,
     key: Key,
     unit: &Unit,
-) -> Result<(UnitName, ContentHash), Error> {
+) -> Result<(UnitName, ContentHash), objects::Error> {
     Ok((unit.name.clone(), objects.put_json(&key, unit).await?))
 }

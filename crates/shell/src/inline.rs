@@ -24,11 +24,13 @@ use crate::verdict::{Verdict, verdict};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// Documents parsed at the same time.
+    /// Documents between original and units at the same time. More than are parsed at
+    /// once, which the sandbox bounds: the others wait for their artifacts to be synced.
     pub prep_slots: usize,
     /// Units waiting for embeddings at the same time: enough for batches to fill
     /// across documents.
     pub extract_slots: usize,
+    /// Versions waiting for their seal at the same time: all of them share one flush.
     pub finalize_slots: usize,
     pub lease: Duration,
     pub heartbeat: Duration,
@@ -47,9 +49,9 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            prep_slots: 3,
+            prep_slots: 8,
             extract_slots: 64,
-            finalize_slots: 8,
+            finalize_slots: 64,
             lease: Duration::from_secs(60),
             heartbeat: Duration::from_secs(5),
             poll: Duration::from_millis(500),
@@ -71,7 +73,7 @@ pub struct Workers {
 }
 
 /// Claimed in one go: a claim is a transaction, and a batch costs little more than one.
-const CLAIM_BATCH: usize = 16;
+const CLAIM_BATCH: usize = 64;
 
 impl Workers {
     pub fn start(engine: Arc<Engine>, settings: Settings) -> Self {

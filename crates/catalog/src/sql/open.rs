@@ -73,7 +73,12 @@ async fn open_sqlite(settings: &Settings, path: &str) -> Result<Arc<dyn Catalog>
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
         .busy_timeout(Duration::from_secs(30))
-        .statement_cache_capacity(512);
+        .statement_cache_capacity(512)
+        // A group's pages stay in memory until its commit, and so does what takes one of its
+        // writes back; pages written again and again are copied to the database more rarely.
+        .pragma("cache_size", "-32768")
+        .pragma("temp_store", "memory")
+        .pragma("wal_autocheckpoint", "4000");
     let pool = |size: u32| {
         SqlitePoolOptions::new()
             .min_connections(1)
@@ -87,7 +92,11 @@ async fn open_sqlite(settings: &Settings, path: &str) -> Result<Arc<dyn Catalog>
         .map_err(|error| settings.refused(error))?;
     migrate(&one).await?;
     let readers = pool(settings.connections)
-        .connect_with(options.pragma("query_only", "ON"))
+        .connect_with(
+            options
+                .pragma("query_only", "ON")
+                .pragma("cache_size", "-4096"),
+        )
         .await
         .map_err(|error| settings.refused(error))?;
     let writer = Writer::grouped(one);
