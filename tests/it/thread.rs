@@ -184,3 +184,79 @@ fn the_data_folder_is_never_taken_in() {
         "the second time its own files are there"
     );
 }
+
+#[test]
+fn metadata_reaches_files_that_have_not_changed() {
+    let mill = Mill::sqlite();
+    let folder = folder();
+    mill.ingest(folder.path());
+    let found = |team: &str| {
+        let asked = ["search", "bread", "--json", "--metadata", team];
+        mill.lines(&asked)[0]["hits"].as_array().unwrap().len()
+    };
+    assert_eq!(found("team=bakery"), 0);
+    let kitchen = folder.file("kitchen");
+    let args = ["ingest", path(&kitchen), "--json", "--metadata"];
+    let again = mill.lines(&[&args[..], &["team=bakery"]].concat());
+    assert_eq!(outcomes(&again), ["skipped"]);
+    mill.lines(&[&args[..], &["season=winter"]].concat());
+    assert!(found("team=bakery") > 0, "other keys leave it alone");
+    assert!(found("season=winter") > 0);
+}
+
+#[test]
+fn a_file_that_is_gone_answers_until_its_removal_is_asked_for() {
+    let mill = Mill::sqlite();
+    let folder = folder();
+    mill.ingest(folder.path());
+    std::fs::remove_file(folder.file("kitchen/bread.txt")).unwrap();
+    let answers = || {
+        let asked = ["search", "sourdough patience", "--mode", "text", "--json"];
+        !mill.lines(&asked)[0]["hits"].as_array().unwrap().is_empty()
+    };
+    mill.ingest(folder.path());
+    assert!(answers());
+    let elsewhere = Folder::of(&[("a.md", "# A\n\nSomething to read.\n")]);
+    let without_missing = |of: &Folder| mill.ok(&["ingest", path(of.path()), "--remove-missing"]);
+    without_missing(&elsewhere);
+    assert!(answers(), "it is not below that folder");
+    without_missing(&folder);
+    assert!(!answers());
+}
+
+#[test]
+fn one_bad_query_costs_only_itself() {
+    let mill = Mill::sqlite();
+    let folder = folder();
+    mill.ingest(folder.path());
+    folder.write(
+        "queries.jsonl",
+        "{\"id\":1,\"query\":\"sourdough\"}\nnot a query\n{\"id\":3,\"query\":\"wheel\"}\n",
+    );
+    let queries = folder.file("queries.jsonl");
+    let output = mill.run(&["search", "--queries", path(&queries), "--json"]);
+    assert!(!output.status.success());
+    let lines: Vec<serde_json::Value> = String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!((&lines[0]["id"], &lines[2]["id"]), (&1.into(), &3.into()));
+    assert!(
+        text(&lines[1]["error"]).starts_with("line 2"),
+        "{}",
+        lines[1]
+    );
+}
+
+#[test]
+fn a_mistyped_data_folder_is_named_and_not_made() {
+    let mill = Mill::sqlite();
+    let output = mill.run(&["documents", "--data", "no-such-folder"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && said.contains("no-such-folder"),
+        "{said}"
+    );
+    assert!(!mill.data().with_file_name("no-such-folder").exists());
+}

@@ -1,5 +1,7 @@
 //! One way in: every command calls the API, here or in the process that holds the folder.
 
+use std::time::Duration;
+
 use anyhow::Context as _;
 use axum::Router;
 use axum::body::Body;
@@ -28,6 +30,9 @@ enum Target {
     There { http: reqwest::Client, base: String },
 }
 
+/// A holder that does not even accept is not going to.
+const CONNECT: Duration = Duration::from_secs(10);
+
 /// What an answer may come to before it is an error.
 const LONGEST_PROBLEM: usize = 1 << 20;
 
@@ -46,6 +51,7 @@ impl Client {
         let http = reqwest::Client::builder()
             // The holder is on this machine: a proxy would not know it.
             .no_proxy()
+            .connect_timeout(CONNECT)
             .build()
             .context("cannot make an HTTP client")?;
         Ok(Self {

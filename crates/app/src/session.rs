@@ -32,6 +32,12 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 impl Session {
     pub async fn open(config: &Config, needs: Needs) -> anyhow::Result<Self> {
+        if needs == Needs::Answers && !config.data.exists() {
+            return Err(hinted(
+                format!("there is no data folder at `{}`", config.data.display()),
+                "`gristmill ingest` and `gristmill serve` make it; `--data` names another",
+            ));
+        }
         let folder = Folder::create(&config.data)?;
         let begun = tokio::time::Instant::now();
         loop {

@@ -50,8 +50,8 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             prep_slots: 8,
-            extract_slots: 64,
-            finalize_slots: 64,
+            extract_slots: 192,
+            finalize_slots: 192,
             lease: Duration::from_secs(60),
             heartbeat: Duration::from_secs(5),
             poll: Duration::from_millis(500),

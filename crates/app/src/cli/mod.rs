@@ -97,6 +97,9 @@ pub struct Ingest {
     /// Kept with each document and filterable in search; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub metadata: Vec<(String, String)>,
+    /// Documents under these paths whose file is gone stop answering
+    #[arg(long)]
+    pub remove_missing: bool,
     /// One line of JSON per document
     #[arg(long)]
     pub json: bool,

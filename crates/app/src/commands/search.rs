@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::BufRead as _;
+use std::path::Path;
 
 use anyhow::Context as _;
 use serde::Deserialize;
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 use crate::cli::Search;
 use crate::client::{Client, escaped};
 use crate::config::Config;
+use crate::explain::hinted;
 use crate::session::{Needs, Session};
 
 use super::{print_line, print_text};
@@ -38,43 +40,76 @@ const HIT_FIELDS: &[&str] = &[
 ];
 
 pub async fn run(config: &Config, args: &Search) -> anyhow::Result<()> {
-    let questions = questions(args)?;
-    let session = Session::open(config, Needs::Answers).await?;
-    for question in &questions {
-        let answer = ask(&session.client, args, &question.query).await?;
-        if args.json {
-            print_line(&line(question, &answer))?;
-        } else {
-            print_text(&shown(question, &answer))?;
-        }
+    match &args.queries {
+        Some(path) => many(config, args, path).await,
+        None => one(config, args).await,
     }
+}
+
+async fn one(config: &Config, args: &Search) -> anyhow::Result<()> {
+    let question = Question {
+        id: Value::Null,
+        query: args.query.clone().unwrap_or_default(),
+    };
+    let session = Session::open(config, Needs::Answers).await?;
+    let answer = ask(&session.client, args, &question.query).await?;
+    print(args, &question, &answer)?;
     session.close().await
 }
 
-fn questions(args: &Search) -> anyhow::Result<Vec<Question>> {
-    let Some(path) = &args.queries else {
-        let query = args.query.clone().unwrap_or_default();
-        return Ok(vec![Question {
-            id: Value::Null,
-            query,
-        }]);
-    };
-    let file =
-        std::fs::File::open(path).with_context(|| format!("cannot read `{}`", path.display()))?;
-    let mut questions = Vec::new();
+/// Each line is answered, or says why it is not; one bad line costs only itself.
+async fn many(config: &Config, args: &Search, path: &Path) -> anyhow::Result<()> {
+    let unreadable = || format!("cannot read `{}`", path.display());
+    let file = std::fs::File::open(path).with_context(unreadable)?;
+    let session = Session::open(config, Needs::Answers).await?;
+    let (mut asked, mut unanswered) = (0, 0);
     for (number, line) in std::io::BufReader::new(file).lines().enumerate() {
-        let line = line.with_context(|| format!("cannot read `{}`", path.display()))?;
-        if !line.trim().is_empty() {
-            questions.push(serde_json::from_str(&line).with_context(|| {
-                format!(
-                    "line {} of `{}` is not {{\"id\",\"query\"}}",
-                    number + 1,
-                    path.display()
-                )
-            })?);
+        let line = line.with_context(unreadable)?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        asked += 1;
+        if let Err(error) = answer(&session.client, args, &line).await {
+            unanswered += 1;
+            refuse(args, number + 1, &line, &error)?;
         }
     }
-    Ok(questions)
+    session.close().await?;
+    if unanswered > 0 {
+        return Err(hinted(
+            format!("{unanswered} of {asked} queries were not answered"),
+            "each says why where its answer would be",
+        ));
+    }
+    Ok(())
+}
+
+async fn answer(client: &Client, args: &Search, line: &str) -> anyhow::Result<()> {
+    let question: Question =
+        serde_json::from_str(line).context("the line is not {\"id\",\"query\"}")?;
+    let answer = ask(client, args, &question.query).await?;
+    print(args, &question, &answer)
+}
+
+fn refuse(args: &Search, number: usize, line: &str, error: &anyhow::Error) -> anyhow::Result<()> {
+    let read: Value = serde_json::from_str(line).unwrap_or_default();
+    let error = format!("{error:#}");
+    if args.json {
+        print_line(&json!({
+            "id": read["id"], "query": read["query"], "hits": [],
+            "error": format!("line {number}: {error}"),
+        }))
+    } else {
+        print_text(&format!("line {number}: {error}\n"))
+    }
+}
+
+fn print(args: &Search, question: &Question, answer: &Value) -> anyhow::Result<()> {
+    if args.json {
+        print_line(&line(question, answer))
+    } else {
+        print_text(&shown(question, answer))
+    }
 }
 
 async fn ask(client: &Client, args: &Search, query: &str) -> anyhow::Result<Value> {

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use model::{JobId, SourceId, TenantId};
+use model::{DocumentId, JobId, SourceId, TenantId};
 
 use crate::{
     Admitted, Batch, Error, Job, JobChanges, JobClaim, JobDocument, JobFilter, JobProgress, Listed,
@@ -113,8 +113,14 @@ pub trait Jobs {
         now: DateTime<Utc>,
     ) -> Result<Vec<Admitted>, Error>;
 
-    /// Documents of the job's source that answer and were not met since it started.
-    async fn unseen(&self, claim: &JobClaim, limit: u32) -> Result<Vec<Unseen>, Error>;
+    /// Documents of the job's source, or of its knowledge base where it has none, that
+    /// answer and were not met since it started: those after the given one, by id.
+    async fn unseen(
+        &self,
+        claim: &JobClaim,
+        after: Option<DocumentId>,
+        limit: u32,
+    ) -> Result<Vec<Unseen>, Error>;
 
     /// The source cannot be listed: the job has failed, its runs go on.
     async fn fail_job(

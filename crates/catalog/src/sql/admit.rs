@@ -181,8 +181,9 @@ async fn skip<DB: Dialect>(
     .bind(known.version.as_uuid())
     .bind(admission.order.as_str())
     .bind(admission.job.is_none())
-    .execute(c)
+    .execute(&mut *c)
     .await?;
+    add_metadata::<DB>(c, known.version, admission).await?;
     let outcome = Outcome::Skipped {
         reason: known.reason,
     };
@@ -192,6 +193,37 @@ async fn skip<DB: Dialect>(
         run: known.run,
         outcome,
     })
+}
+
+/// Known bytes may come with something new to say of them: those keys are set, others stay.
+async fn add_metadata<DB: Dialect>(
+    c: &mut Tx<DB>,
+    version: VersionId,
+    admission: &Admission,
+) -> Result<(), Error> {
+    if admission.metadata.is_empty() {
+        return Ok(());
+    }
+    let row = query("SELECT metadata FROM document_versions WHERE id = $1")
+        .bind(version.as_uuid())
+        .fetch_one(&mut *c)
+        .await?;
+    let before: Map<String, Value> = Cells::<DB>(&row).json("metadata")?;
+    let mut after = before.clone();
+    after.extend(clean(&admission.metadata));
+    if after == before {
+        return Ok(());
+    }
+    query("UPDATE document_versions SET metadata = $2 WHERE id = $1")
+        .bind(version.as_uuid())
+        .bind(json(&after))
+        .execute(&mut *c)
+        .await?;
+    query("DELETE FROM version_metadata WHERE version_id = $1")
+        .bind(version.as_uuid())
+        .execute(&mut *c)
+        .await?;
+    insert_metadata::<DB>(c, admission.kb, version, &after).await
 }
 
 async fn begin<DB: Dialect>(
@@ -260,9 +292,7 @@ async fn insert_version<DB: Dialect>(
     .bind(admission.media_type.as_deref())
     .bind(text(&admission.filename))
     .bind(admission.title.as_deref().map(text))
-    .bind(json(&without_nul(Value::Object(
-        admission.metadata.clone(),
-    ))))
+    .bind(json(&clean(&admission.metadata)))
     .bind(admission.order.as_str())
     .bind(admission.job.is_none())
     .bind(json(&Value::Array(Vec::new())))
@@ -272,15 +302,18 @@ async fn insert_version<DB: Dialect>(
     Ok(())
 }
 
-fn without_nul(value: Value) -> Value {
+/// Without the NUL that a database cannot hold.
+fn clean(fields: &Map<String, Value>) -> Map<String, Value> {
+    let clean = |(key, value): (&String, &Value)| (text(key), without_nul(value));
+    fields.iter().map(clean).collect()
+}
+
+fn without_nul(value: &Value) -> Value {
     match value {
-        Value::String(string) => Value::String(text(&string)),
-        Value::Array(values) => values.into_iter().map(without_nul).collect(),
-        Value::Object(fields) => {
-            let clean = |(key, value): (String, Value)| (text(&key), without_nul(value));
-            Value::Object(fields.into_iter().map(clean).collect())
-        }
-        other => other,
+        Value::String(string) => Value::String(text(string)),
+        Value::Array(values) => values.iter().map(without_nul).collect(),
+        Value::Object(fields) => Value::Object(clean(fields)),
+        other => other.clone(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use model::{ContentHash, JobId, SourceId, TenantId, VersionId};
+use model::{ContentHash, DocumentId, JobId, SourceId, TenantId, VersionId};
 
 use super::cells::micros;
 use super::dialect::Dialect;
@@ -208,10 +208,15 @@ impl<DB: Dialect> Jobs for Sql<DB> {
         .await
     }
 
-    async fn unseen(&self, claim: &JobClaim, limit: u32) -> Result<Vec<Unseen>, Error> {
+    async fn unseen(
+        &self,
+        claim: &JobClaim,
+        after: Option<DocumentId>,
+        limit: u32,
+    ) -> Result<Vec<Unseen>, Error> {
         let claim = claim.clone();
         self.read("catalog.unseen", move |c| {
-            Box::pin(async move { listing::unseen::<DB>(c, &claim, limit).await })
+            Box::pin(async move { listing::unseen::<DB>(c, &claim, after, limit).await })
         })
         .await
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use model::{DocumentId, JobId, JobStatus, SourceId, SourceUri};
 use sqlx::{AssertSqlSafe, QueryBuilder, query};
+use uuid::Uuid;
 
 use super::cells::{Cells, json, text};
 use super::dialect::Dialect;
@@ -191,19 +192,24 @@ async fn see<DB: Dialect>(
 pub async fn unseen<DB: Dialect>(
     c: &mut Tx<DB>,
     claim: &JobClaim,
+    after: Option<DocumentId>,
     limit: u32,
 ) -> Result<Vec<Unseen>, Error> {
+    // A job without a source of its own answers for every document of its knowledge base.
     let rows = query(
         "SELECT d.id, d.source_uri FROM documents d
          LEFT JOIN source_objects o ON o.source_id = d.source_id AND o.object_key = d.source_uri
-         WHERE d.source_id = $1 AND d.tenant_id = $2
-           AND (o.seen_at IS NULL OR o.seen_at < $3)
+         WHERE d.tenant_id = $1 AND d.kb_id = $2 AND d.id > $3
+           AND ($4 IS NULL OR d.source_id = $4)
+           AND (o.seen_at IS NULL OR o.seen_at < $5)
            AND EXISTS (SELECT 1 FROM activations a
                WHERE a.document_id = d.id AND a.closed_at IS NULL)
-         ORDER BY d.id LIMIT $4",
+         ORDER BY d.id LIMIT $6",
     )
-    .bind(claim.source.map(SourceId::as_uuid))
     .bind(claim.tenant.as_uuid())
+    .bind(claim.kb.as_uuid())
+    .bind(after.map_or(Uuid::nil(), DocumentId::as_uuid))
+    .bind(claim.source.map(SourceId::as_uuid))
     .bind(claim.started_at)
     .bind(i64::from(limit))
     .fetch_all(c)

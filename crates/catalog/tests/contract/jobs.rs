@@ -260,7 +260,7 @@ pub async fn what_a_source_shows_no_more_is_found(world: &World) {
         .admit_batch(&listing, batch, world.clock.now())
         .await
         .unwrap();
-    let unseen = world.catalog.unseen(&listing, 10).await.unwrap();
+    let unseen = world.catalog.unseen(&listing, None, 10).await.unwrap();
     assert_eq!(unseen.len(), 1);
     assert_eq!(unseen[0].source_uri.as_str(), "file:///b");
     assert!(world.clock.now() > now);

@@ -7,6 +7,7 @@
 
 mod progress;
 mod report;
+mod telling;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,15 +18,15 @@ use sources::{Cursor, Folder};
 use uuid::Uuid;
 
 use crate::cli::Ingest;
-use crate::client::{Client, escaped, with_query};
-use crate::commands::Rows;
+use crate::client::{Client, escaped};
 use crate::config::Config;
 use crate::explain::hinted;
 use crate::folder;
 use crate::session::{Needs, Session};
 
 use progress::{Passed, Progress};
-use report::{Line, Outcome, Report};
+use report::Report;
+use telling::Telling;
 
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// Files counted between two looks at whether anyone still wants to know.
@@ -39,24 +40,6 @@ struct Job {
     progress: Option<Passed>,
 }
 
-/// What the job brought or found.
-#[derive(Debug, Deserialize)]
-struct Found {
-    source_uri: String,
-    document_id: Uuid,
-    run_id: Uuid,
-    outcome: Outcome,
-    run_status: Option<String>,
-    chunks: u64,
-    error: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Refused {
-    source_uri: Option<String>,
-    message: String,
-}
-
 pub async fn run(config: &Config, args: &Ingest) -> anyhow::Result<ExitCode> {
     let folder = Folder::new(&args.paths)?;
     let session = Session::open(config, Needs::Workers).await?;
@@ -64,9 +47,9 @@ pub async fn run(config: &Config, args: &Ingest) -> anyhow::Result<ExitCode> {
     ensure_kb(client, &args.kb).await?;
     let job = begin(client, args, &folder).await?;
     let progress = Progress::start(count(folder).await?);
-    follow(client, job, &progress, &config.data).await?;
-    let mut report = Report::new(args.json);
-    tell(client, job, &mut report).await?;
+    let mut telling = Telling::new(job, Report::new(args.json));
+    follow(client, &mut telling, &progress, &config.data).await?;
+    let report = telling.finish(client).await?;
     progress.finish();
     session.close().await?;
     report.finish()
@@ -99,7 +82,11 @@ async fn begin(client: &Client, args: &Ingest, folder: &Folder) -> anyhow::Resul
     let metadata: serde_json::Map<_, _> = metadata.collect();
     let body = json!({
         "kb": args.kb,
-        "folder": { "roots": folder.roots(), "metadata": metadata },
+        "folder": {
+            "roots": folder.roots(),
+            "metadata": metadata,
+            "remove_missing": args.remove_missing,
+        },
     });
     let job: Job = client.post("/v1/jobs", &body).await?;
     let started: Job = client
@@ -130,10 +117,11 @@ const FULL: u64 = 4 << 20;
 /// Waits until the job has nothing left to do.
 async fn follow(
     client: &Client,
-    job: Uuid,
+    telling: &mut Telling,
     progress: &Progress,
     data: &std::path::Path,
 ) -> anyhow::Result<()> {
+    let job = telling.job();
     let data = folder::Folder::create(data)?;
     let mut told_paused = false;
     loop {
@@ -147,6 +135,7 @@ async fn follow(
         if let Some(passed) = &job.progress {
             progress.at(passed);
         }
+        telling.go_on(client).await?;
         match job.status.as_str() {
             "completed" => return Ok(()),
             "failed" => {
@@ -171,51 +160,4 @@ async fn follow(
             }
         }
     }
-}
-
-async fn tell(client: &Client, job: Uuid, report: &mut Report) -> anyhow::Result<()> {
-    let mut cursor = None;
-    loop {
-        let query = [("limit", Some("500".to_owned())), ("cursor", cursor)];
-        let path = with_query(&format!("/v1/jobs/{job}/documents"), &query);
-        let rows: Rows<Found> = client.get(&path).await?;
-        for found in rows.items {
-            report.add(settled(client, found).await?)?;
-        }
-        match rows.next {
-            Some(next) => cursor = Some(next),
-            None => break,
-        }
-    }
-    let refused: Rows<Refused> = client.get(&format!("/v1/jobs/{job}/problems")).await?;
-    for one in refused.items {
-        report.add(Line::refused(one.source_uri, one.message))?;
-    }
-    Ok(())
-}
-
-/// Bytes another job is at are waited for too: they are not there until that run ends.
-async fn settled(client: &Client, found: Found) -> anyhow::Result<Line> {
-    let mut status = found.run_status.clone();
-    let (mut chunks, mut error) = (found.chunks, found.error.clone());
-    while matches!(status.as_deref(), Some("queued" | "running")) {
-        tokio::time::sleep(LOOK_AGAIN).await;
-        let run: Value = client.get(&format!("/v1/runs/{}", found.run_id)).await?;
-        status = run["status"].as_str().map(str::to_owned);
-        chunks = run["stats"]["chunks_created"].as_u64().unwrap_or(0);
-        error = run["error"]["message"].as_str().map(str::to_owned);
-    }
-    let failed = matches!(status.as_deref(), Some("failed" | "canceled"));
-    Ok(Line {
-        source_uri: Some(found.source_uri),
-        document_id: Some(found.document_id),
-        run_id: Some(found.run_id),
-        outcome: if failed {
-            Outcome::Failed
-        } else {
-            found.outcome
-        },
-        chunks,
-        error: error.filter(|_| failed),
-    })
 }

@@ -1,0 +1,135 @@
+//! Says of each document how it ended, as soon as that is known.
+//!
+//! Documents are told in the order the job met them, a page at a time: a page waits for its
+//! slowest document, so nothing is asked for twice once it was told.
+
+use serde::Deserialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::LOOK_AGAIN;
+use super::report::{Line, Outcome, Report};
+use crate::client::{Client, with_query};
+use crate::commands::Rows;
+
+const PAGE: &str = "50";
+
+/// What the job brought or found.
+#[derive(Debug, Deserialize)]
+struct Found {
+    source_uri: String,
+    document_id: Uuid,
+    run_id: Uuid,
+    outcome: Outcome,
+    run_status: Option<String>,
+    chunks: u64,
+    error: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Refused {
+    source_uri: Option<String>,
+    message: String,
+}
+
+pub struct Telling {
+    job: Uuid,
+    report: Report,
+    /// Where the first page begins that was not told.
+    cursor: Option<String>,
+}
+
+impl Telling {
+    pub fn new(job: Uuid, report: Report) -> Self {
+        Self {
+            job,
+            report,
+            cursor: None,
+        }
+    }
+
+    pub fn job(&self) -> Uuid {
+        self.job
+    }
+
+    /// Tells whole pages that have ended. The last page may still grow: it is left to the end.
+    pub async fn go_on(&mut self, client: &Client) -> anyhow::Result<()> {
+        loop {
+            let page = self.page(client).await?;
+            let Some(next) = page
+                .next
+                .filter(|_| page.items.iter().all(Found::has_ended))
+            else {
+                return Ok(());
+            };
+            for found in page.items {
+                self.report.add(found.into_line())?;
+            }
+            self.cursor = Some(next);
+        }
+    }
+
+    /// Tells the rest, and what could not be taken in; the job has ended.
+    pub async fn finish(mut self, client: &Client) -> anyhow::Result<Report> {
+        loop {
+            let page = self.page(client).await?;
+            for found in page.items {
+                self.report.add(found.settled(client).await?.into_line())?;
+            }
+            match page.next {
+                Some(next) => self.cursor = Some(next),
+                None => break,
+            }
+        }
+        let path = format!("/v1/jobs/{}/problems", self.job);
+        let refused: Rows<Refused> = client.get(&path).await?;
+        for one in refused.items {
+            self.report
+                .add(Line::refused(one.source_uri, one.message))?;
+        }
+        Ok(self.report)
+    }
+
+    async fn page(&self, client: &Client) -> anyhow::Result<Rows<Found>> {
+        let query = [
+            ("limit", Some(PAGE.to_owned())),
+            ("cursor", self.cursor.clone()),
+        ];
+        let path = format!("/v1/jobs/{}/documents", self.job);
+        client.get(&with_query(&path, &query)).await
+    }
+}
+
+impl Found {
+    fn has_ended(&self) -> bool {
+        !matches!(self.run_status.as_deref(), Some("queued" | "running"))
+    }
+
+    /// Bytes another job is at are waited for too: they are not there until that run ends.
+    async fn settled(mut self, client: &Client) -> anyhow::Result<Self> {
+        while !self.has_ended() {
+            tokio::time::sleep(LOOK_AGAIN).await;
+            let run: Value = client.get(&format!("/v1/runs/{}", self.run_id)).await?;
+            self.run_status = run["status"].as_str().map(str::to_owned);
+            self.chunks = run["stats"]["chunks_created"].as_u64().unwrap_or(0);
+            self.error = run["error"]["message"].as_str().map(str::to_owned);
+        }
+        Ok(self)
+    }
+
+    fn into_line(self) -> Line {
+        let failed = matches!(self.run_status.as_deref(), Some("failed" | "canceled"));
+        Line {
+            source_uri: Some(self.source_uri),
+            document_id: Some(self.document_id),
+            run_id: Some(self.run_id),
+            outcome: if failed {
+                Outcome::Failed
+            } else {
+                self.outcome
+            },
+            chunks: self.chunks,
+            error: self.error.filter(|_| failed),
+        }
+    }
+}
