@@ -287,7 +287,7 @@ pub async fn a_job_tells_what_changed_and_what_was_let_go_is_not_current(world: 
     world
         .bring(&second, &[("a", "1"), ("b", "changed"), ("d", "4")], false)
         .await;
-    let gone = &catalog.unseen(&second, 9).await.unwrap()[0];
+    let gone = &catalog.unseen(&second, None, 9).await.unwrap()[0];
     let now = world.clock.pass(Duration::from_secs(1));
     catalog
         .deactivate(tenant, gone.document, catalog::Removal::default(), now)
