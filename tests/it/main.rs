@@ -1,5 +1,6 @@
 //! Scenarios through the public surfaces: the command line, the API, the manifests.
 
+mod api;
 mod crash;
 mod damage;
 mod direction;

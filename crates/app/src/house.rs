@@ -197,6 +197,8 @@ fn web_settings(config: &Config) -> Settings {
         upload_limit: config.upload.max_mb << 20,
         timeout: Duration::from_secs(config.http.timeout_seconds),
         concurrency: config.http.concurrency,
+        idle: Duration::from_secs(config.http.idle_seconds),
+        public_url: config.http.public_url.clone(),
         strategy: config.chunks.strategy,
         disk_reserve: config.disk.reserve_mb << 20,
     }

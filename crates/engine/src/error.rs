@@ -81,6 +81,7 @@ impl Error {
             Self::Objects(error) => of_objects(error),
             Self::Embedding(error) => of_embedding(error),
             Self::Parse(error) => of_parse(error),
+            Self::Source(sources::Error::NoBucket { .. }) => Disposition::Retry { after: None },
             Self::Source(_) | Self::Series(series::Error::Query(_)) => Disposition::Reject,
             Self::Series(_) => Disposition::Halt,
         }

@@ -7,7 +7,8 @@
 use bytes::{Bytes, BytesMut};
 use catalog::{Admission, Admitted, Kb, RunType};
 use futures::{Stream, StreamExt, stream};
-use model::{ContentHash, JobId, SourceId, SourceOrder, SourceUri, TenantId, UserId};
+use model::{ContentHash, DocumentId, JobId, SourceId, SourceOrder, SourceUri, TenantId, UserId};
+use parse::{Format, Hints};
 use sha2::{Digest, Sha256};
 
 use crate::objects::{Key, PutStreamError};
@@ -27,7 +28,19 @@ pub struct Staged {
 #[derive(Debug)]
 enum Body {
     Held(Bytes),
-    Stored(Key),
+    /// Under this key, with its beginning kept at hand.
+    Stored(Key, Bytes),
+}
+
+impl Staged {
+    /// The format of the bytes, or why we read none like it. `None` for a large archive,
+    /// which keeps its table at the end: what is in it shows when it is read.
+    pub fn format(&self, hints: &Hints) -> Result<Option<Format>, parse::Error> {
+        match &self.body {
+            Body::Held(bytes) => Format::detect(bytes, hints).map(Some),
+            Body::Stored(_, head) => Format::detect_head(head, hints),
+        }
+    }
 }
 
 /// What makes a document the same document next time.
@@ -44,6 +57,8 @@ pub enum Identity {
 pub struct Intake {
     pub tenant: TenantId,
     pub identity: Identity,
+    /// The id the document gets if it is a new one.
+    pub promised: Option<DocumentId>,
     pub filename: String,
     pub title: Option<String>,
     pub claimed_type: Option<String>,
@@ -109,6 +124,7 @@ impl Engine {
     ) -> Result<Staged, StageError<E>> {
         let key = Key::staging(uuid::Uuid::now_v7());
         let mut size = begun.len() as u64;
+        let head = Bytes::copy_from_slice(&begun[..begun.len().min(Format::HEAD_BYTES)]);
         let counted = rest.map(|piece| {
             let piece = piece.map_err(Broken::Body)?;
             hasher.update(&piece);
@@ -132,7 +148,7 @@ impl Engine {
         Ok(Staged {
             hash: ContentHash::from_bytes(hasher.finalize().into()),
             size,
-            body: Body::Stored(key),
+            body: Body::Stored(key, head),
         })
     }
 
@@ -159,7 +175,7 @@ impl Engine {
             // The same bytes are stored already when a folder is ingested again.
             Body::Held(_) if self.parts.objects.exists(&original).await? => {}
             Body::Held(bytes) => self.parts.objects.put(&original, bytes).await?,
-            Body::Stored(key) => self.parts.objects.rename(&key, &original).await?,
+            Body::Stored(key, _) => self.parts.objects.rename(&key, &original).await?,
         }
         let source_uri = match intake.identity {
             Identity::Content => SourceUri::of_upload(&staged.hash),
@@ -170,6 +186,7 @@ impl Engine {
             kb: kb.id,
             generation: kb.serving.id,
             source_uri,
+            promised: intake.promised,
             content_hash: staged.hash,
             size: staged.size,
             media_type: intake.claimed_type,

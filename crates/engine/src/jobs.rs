@@ -182,6 +182,7 @@ impl Engine {
         let intake = Intake {
             tenant: listing.claim.tenant,
             identity: Identity::Uri(found.uri.clone()),
+            promised: None,
             filename: name.to_string_lossy().into_owned(),
             title: None,
             claimed_type: None,
@@ -231,7 +232,7 @@ impl Engine {
     }
 }
 
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Error> {
     tokio::task::spawn_blocking(work)

@@ -5,6 +5,9 @@
 //! each is the contract: durable, then done, then sent, then acknowledged. The
 //! engine knows no shell; a shell turns its kind of delivery into one call here.
 
+pub mod ask;
+pub mod bucket;
+pub mod citation;
 pub mod clock;
 mod embedding;
 mod error;

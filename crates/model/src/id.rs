@@ -66,4 +66,6 @@ ids! {
     RunId,
     /// A controllable ingestion of a whole source.
     JobId,
+    /// Somebody who wants to be told when something ends.
+    WebhookId,
 }

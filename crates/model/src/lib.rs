@@ -28,17 +28,20 @@ pub mod gate;
 
 pub mod contract;
 
+pub mod trace;
+
 pub use atom::{Atom, AtomKind, Gap, PageSize, Parsed, Table, Warning};
 pub use chunk::Chunk;
 pub use gate::{Gate, gate};
 pub use hash::ContentHash;
 pub use id::{
     ApiKeyId, DocumentId, GenerationId, JobId, KbId, RunId, SourceId, TenantId, UploadId, UserId,
-    VersionId,
+    VersionId, WebhookId,
 };
 pub use order::SourceOrder;
 pub use place::{ChunkId, PageBox, SourceUri, Span, UnitKey, UnitName};
 pub use policy::{ChunkPolicy, ModelName, Strategy, TokenCounter};
 pub use status::{JobStatus, RunStatus};
 pub use step::{FollowUps, Step, StepKind};
+pub use trace::{BadTraceParent, TraceContext};
 pub use unit::{Section, Unit};

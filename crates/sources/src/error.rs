@@ -25,6 +25,25 @@ pub enum Error {
     },
     #[error("the object key `{0}` is not UTF-8 once decoded")]
     BadKey(String),
+    #[error("the bucket's folder `{}` cannot be opened", path.display())]
+    NoBucket {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("the object key `{0}` leads out of its bucket")]
+    KeyLeadsAway(String),
     #[error("envelopes are nested more than {0} deep")]
     TooDeep(usize),
+}
+
+impl Error {
+    /// Whether there is nothing at the place.
+    pub fn is_missing(&self) -> bool {
+        use io::ErrorKind::{NotADirectory, NotFound};
+        match self {
+            Self::Unreadable { cause, .. } => matches!(cause.kind(), NotFound | NotADirectory),
+            _ => false,
+        }
+    }
 }

@@ -52,6 +52,7 @@ impl Place {
             generation: self.generation,
             source_uri: SourceUri::new(format!("file:///{name}"))
                 .expect("a name without control characters"),
+            promised: None,
             content_hash: ContentHash::of(content.as_bytes()),
             size: content.len() as u64,
             media_type: None,

@@ -25,6 +25,10 @@ pub struct Settings {
     /// Of a request that is not an upload or a stream.
     pub timeout: Duration,
     pub concurrency: usize,
+    /// How long an upload may send nothing before it is given up.
+    pub idle: Duration,
+    /// How callers reach this server; empty for as each of them did.
+    pub public_url: String,
     /// How a new knowledge base cuts text.
     pub strategy: Strategy,
     /// Ingest refuses to begin with less free space than this.
@@ -118,6 +122,24 @@ impl Gateway {
             )
             .hint("free some space, or lower disk.reserve_mb")),
         }
+    }
+
+    /// Whether this is the tenant of whoever runs the server: the first one.
+    pub fn is_operator(&self, who: &Principal) -> bool {
+        who.tenant == self.0.parts.first.tenant
+    }
+
+    /// Tenants and folders of this machine are its operator's business.
+    pub fn check_operator(&self, who: &Principal) -> Result<(), Problem> {
+        if self.is_operator(who) {
+            return Ok(());
+        }
+        Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "not_operator",
+            "only admins of the first tenant may do this",
+        )
+        .hint("ask whoever runs this server"))
     }
 
     /// Who everyone is when sign-in is off.

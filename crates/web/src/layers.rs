@@ -1,19 +1,22 @@
 //! What happens to every request on its way in and out.
 
+use std::io;
 use std::panic::AssertUnwindSafe;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use futures::FutureExt as _;
+use futures::{FutureExt as _, StreamExt as _};
 use tracing::Instrument as _;
 use uuid::Uuid;
 
 use crate::gateway::Gateway;
 use crate::problem::Problem;
+use crate::trace;
 
 static REQUEST_ID: LazyLock<HeaderName> = LazyLock::new(|| HeaderName::from_static("x-request-id"));
 
@@ -30,7 +33,13 @@ pub async fn request_id(mut request: Request, next: Next) -> Response {
     request.headers_mut().insert(REQUEST_ID.clone(), id.clone());
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let shown = id.to_str().unwrap_or_default().to_owned();
-    let span = tracing::info_span!("request", request_id = %shown);
+    let parent = trace::parent(request.headers());
+    let place = trace::begin(parent);
+    request.extensions_mut().insert(place);
+    let span = tracing::info_span!(
+        "request", request_id = %shown, trace_id = place.trace_id(), span_id = place.span_id(),
+        parent_span_id = parent.map(|parent| parent.span_id()), method = %request.method(),
+    );
     let started = std::time::Instant::now();
     let mut response = next.run(request).instrument(span.clone()).await;
     let status = response.status().as_u16();
@@ -83,6 +92,26 @@ pub async fn timeout(State(gateway): State<Gateway>, request: Request, next: Nex
         .hint("ask for less, or try again when the server is less busy")
         .into_response(),
     }
+}
+
+/// A client that stops sending is given up; one that sends slowly is not.
+pub async fn idle(State(gateway): State<Gateway>, request: Request, next: Next) -> Response {
+    let limit = gateway.settings().idle;
+    let request = request.map(|body| {
+        let pieces = tokio_stream::StreamExt::timeout(body.into_data_stream(), limit);
+        let stalled = |_| {
+            io::Error::new(
+                io::ErrorKind::TimedOut,
+                "the client sent nothing for too long",
+            )
+        };
+        let pieces = pieces.map(move |piece| match piece {
+            Ok(piece) => piece.map_err(io::Error::other),
+            Err(elapsed) => Err(stalled(elapsed)),
+        });
+        Body::from_stream(pieces)
+    });
+    next.run(request).await
 }
 
 pub async fn unknown_route(uri: Uri) -> Problem {

@@ -8,14 +8,19 @@
 pub mod api;
 pub mod auth;
 mod docs;
+mod etag;
 pub mod events;
 pub mod extract;
 mod gateway;
+mod idempotency;
 mod layers;
+pub mod network;
 mod ops;
 pub mod paging;
 pub mod problem;
 mod server;
+pub mod signature;
+mod trace;
 mod ui;
 
 pub use gateway::{FreeBytes, Gateway, Parts, Settings};

@@ -66,6 +66,11 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "invalid_request", detail)
     }
 
+    /// Well-formed, and still not something that can be done.
+    pub fn unprocessable(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unprocessable", detail)
+    }
+
     pub fn not_found(what: &str, id: impl std::fmt::Display) -> Self {
         let detail = format!("there is no {what} `{id}`");
         Self::new(StatusCode::NOT_FOUND, "not_found", detail)

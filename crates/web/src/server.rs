@@ -1,6 +1,7 @@
 //! The router put together, and the listener it is served on.
 
 use std::io;
+use std::net::SocketAddr;
 
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
@@ -14,7 +15,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::gateway::Gateway;
-use crate::{api, docs, events, layers, ops, ui};
+use crate::{api, docs, etag, events, idempotency, layers, ops, ui};
 
 /// Of a JSON body.
 const BODY_LIMIT: usize = 2 * 1024 * 1024;
@@ -43,7 +44,9 @@ fn described(gateway: &Gateway) -> (Router<Gateway>, OpenApi) {
     // These take as long as their client sends or reads.
     let streamed = OpenApiRouter::new()
         .merge(api::ingest::routes())
-        .layer(DefaultBodyLimit::disable());
+        .merge(api::uploads::streamed_routes())
+        .layer(DefaultBodyLimit::disable())
+        .route_layer(from_fn_with_state(gateway.clone(), layers::idle));
     let whole_files = OpenApiRouter::new()
         .merge(api::inspect::routes())
         .layer(DefaultBodyLimit::max(upload_limit));
@@ -52,6 +55,7 @@ fn described(gateway: &Gateway) -> (Router<Gateway>, OpenApi) {
         .merge(streamed)
         .merge(whole_files)
         .merge(events::routes())
+        .merge(api::citations::untimed_routes())
         .merge(api::status::untimed_routes())
         .merge(api::jobs::untimed_routes())
         .merge(api::versions::untimed_routes())
@@ -64,6 +68,8 @@ fn layered(routes: Router<Gateway>, gateway: Gateway) -> Router {
     routes
         .fallback(layers::unknown_route)
         .method_not_allowed_fallback(layers::unknown_method)
+        .layer(from_fn_with_state(gateway.clone(), idempotency::once))
+        .layer(from_fn(etag::tagged))
         .layer(from_fn_with_state(gateway.clone(), layers::concurrency))
         .layer(from_fn(layers::catch_panic))
         .layer(CompressionLayer::new())
@@ -81,6 +87,7 @@ pub async fn serve(
         // Small answers go out at once; a socket that cannot do so still works.
         let _ = stream.set_nodelay(true);
     });
+    let router = router.into_make_service_with_connect_info::<SocketAddr>();
     axum::serve(listener, router)
         .with_graceful_shutdown(stop.cancelled_owned())
         .await

@@ -96,6 +96,16 @@ pub const KEYS: &[Key] = &[
         Number,
         "requests worked on at the same time",
     ),
+    Key::new(
+        "http.idle_seconds",
+        Number,
+        "longest an upload may send nothing",
+    ),
+    Key::new(
+        "http.public_url",
+        Text,
+        "how callers reach the server; empty for as each of them did",
+    ),
     Key::new("embedding.provider", Text, "local, openai or hash"),
     Key::new("embedding.path", Text, "folder of a local model"),
     Key::new(

@@ -91,6 +91,8 @@ section!(Upload { max_mb: u64 = 50 });
 section!(Http {
     timeout_seconds: u64 = 60,
     concurrency: usize = 512,
+    idle_seconds: u64 = 60,
+    public_url: String = String::new(),
 });
 section!(Embedding {
     provider: String = "local".to_owned(),

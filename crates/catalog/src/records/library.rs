@@ -70,6 +70,8 @@ pub struct Admission {
     pub kb: KbId,
     pub generation: GenerationId,
     pub source_uri: SourceUri,
+    /// The id a document gets that is not known yet, where one was promised.
+    pub promised: Option<DocumentId>,
     pub content_hash: ContentHash,
     pub size: u64,
     pub media_type: Option<String>,

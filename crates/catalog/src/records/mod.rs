@@ -2,6 +2,7 @@
 
 mod account;
 mod audit;
+mod hook;
 mod job;
 mod library;
 mod listing;
@@ -13,6 +14,7 @@ mod run;
 
 pub use account::*;
 pub use audit::*;
+pub use hook::*;
 pub use job::*;
 pub use library::*;
 pub use listing::*;

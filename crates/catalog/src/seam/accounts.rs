@@ -18,6 +18,13 @@ pub trait Accounts {
 
     async fn create_tenant(&self, name: &str, now: DateTime<Utc>) -> Result<Tenant, Error>;
 
+    /// A tenant with its first admin and knowledge base, all or nothing.
+    async fn found_tenant(
+        &self,
+        first: FirstStart,
+        now: DateTime<Utc>,
+    ) -> Result<FirstStarted, Error>;
+
     async fn tenants(&self) -> Result<Vec<Tenant>, Error>;
 
     async fn create_user(
@@ -28,6 +35,8 @@ pub trait Accounts {
     ) -> Result<User, Error>;
 
     async fn users(&self, tenant: TenantId) -> Result<Vec<User>, Error>;
+
+    async fn user(&self, tenant: TenantId, user: UserId) -> Result<User, Error>;
 
     /// Before sign-in there is no tenant yet: this looks among all of them.
     async fn user_by_login(&self, login: &str) -> Result<Option<User>, Error>;

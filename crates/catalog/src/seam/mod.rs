@@ -5,6 +5,7 @@
 
 mod accounts;
 mod audit;
+mod hooks;
 mod jobs;
 mod library;
 mod operations;
@@ -13,6 +14,7 @@ mod runs;
 
 pub use accounts::Accounts;
 pub use audit::Audit;
+pub use hooks::Hooks;
 pub use jobs::Jobs;
 pub use library::Library;
 pub use operations::Operations;
@@ -21,8 +23,11 @@ pub use runs::Runs;
 
 /// The whole catalog, as `Arc<dyn Catalog>` hands it round.
 pub trait Catalog:
-    Accounts + Library + Queue + Runs + Jobs + Operations + Audit + Send + Sync
+    Accounts + Library + Queue + Runs + Jobs + Hooks + Operations + Audit + Send + Sync
 {
 }
 
-impl<T: Accounts + Library + Queue + Runs + Jobs + Operations + Audit + Send + Sync> Catalog for T {}
+impl<T: Accounts + Library + Queue + Runs + Jobs + Hooks + Operations + Audit + Send + Sync> Catalog
+    for T
+{
+}

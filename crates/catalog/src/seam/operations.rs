@@ -131,6 +131,7 @@ pub trait Operations {
         hashes: &[ContentHash],
     ) -> Result<Vec<ContentHash>, Error>;
 
-    /// Deletes events older than `before` and request keys that have expired.
+    /// Deletes events and ended deliveries older than `before`, and request keys that have
+    /// expired.
     async fn prune(&self, before: DateTime<Utc>, now: DateTime<Utc>) -> Result<(), Error>;
 }

@@ -35,6 +35,17 @@ impl<DB: Dialect> Accounts for Sql<DB> {
         .await
     }
 
+    async fn found_tenant(
+        &self,
+        first: FirstStart,
+        now: DateTime<Utc>,
+    ) -> Result<FirstStarted, Error> {
+        self.write("catalog.found_tenant", move |c| {
+            Box::pin(found::<DB>(c, first, micros(now)))
+        })
+        .await
+    }
+
     async fn tenants(&self) -> Result<Vec<Tenant>, Error> {
         self.read("catalog.tenants", |c| Box::pin(tenants::<DB>(c)))
             .await
@@ -55,6 +66,13 @@ impl<DB: Dialect> Accounts for Sql<DB> {
     async fn users(&self, tenant: TenantId) -> Result<Vec<User>, Error> {
         self.read("catalog.users", move |c| Box::pin(users::<DB>(c, tenant)))
             .await
+    }
+
+    async fn user(&self, tenant: TenantId, user: UserId) -> Result<User, Error> {
+        self.read("catalog.user", move |c| {
+            Box::pin(one_user::<DB>(c, tenant, user))
+        })
+        .await
     }
 
     async fn user_by_login(&self, login: &str) -> Result<Option<User>, Error> {
@@ -138,6 +156,14 @@ async fn first_start<DB: Dialect>(
     if let Some(tenant) = tenants::<DB>(c).await?.first() {
         return started_before::<DB>(c, tenant.id, &first).await;
     }
+    found::<DB>(c, first, now).await
+}
+
+async fn found<DB: Dialect>(
+    c: &mut Tx<DB>,
+    first: FirstStart,
+    now: DateTime<Utc>,
+) -> Result<FirstStarted, Error> {
     let tenant = create_tenant::<DB>(c, &first.tenant_name, now).await?.id;
     let admin = NewUser {
         login: first.admin_login,
@@ -161,10 +187,11 @@ async fn started_before<DB: Dialect>(
     tenant: TenantId,
     first: &FirstStart,
 ) -> Result<FirstStarted, Error> {
-    let admins = users::<DB>(c, tenant).await?;
-    let admin = admins
-        .iter()
-        .find(|user| user.role == Role::Admin)
+    let users = users::<DB>(c, tenant).await?;
+    let admins = || users.iter().filter(|user| user.role == Role::Admin);
+    let admin = admins()
+        .find(|admin| !admin.disabled)
+        .or_else(|| admins().next())
         .ok_or_else(|| Error::not_found("admin of tenant", tenant))?
         .id;
     let named = query("SELECT id FROM knowledge_bases WHERE tenant_id = $1 AND name = $2")
@@ -278,6 +305,19 @@ async fn users<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<Vec<User
         .fetch_all(c)
         .await?;
     rows.iter().map(read_user::<DB>).collect()
+}
+
+async fn one_user<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    user: UserId,
+) -> Result<User, Error> {
+    let row = query("SELECT * FROM users WHERE id = $1 AND tenant_id = $2")
+        .bind(user.as_uuid())
+        .bind(tenant.as_uuid())
+        .fetch_optional(c)
+        .await?;
+    read_user::<DB>(&row.ok_or_else(|| Error::not_found("user", user))?)
 }
 
 async fn user_by_login<DB: Dialect>(c: &mut Tx<DB>, login: &str) -> Result<Option<User>, Error> {

@@ -90,7 +90,9 @@ async fn lock_document<DB: Dialect>(
     admission: &Admission,
     now: DateTime<Utc>,
 ) -> Result<(DocumentId, bool), Error> {
-    let proposed = Uuid::now_v7();
+    let proposed = admission
+        .promised
+        .map_or_else(Uuid::now_v7, DocumentId::as_uuid);
     let row = query(
         "INSERT INTO documents
              (id, tenant_id, kb_id, source_uri, source_id, created_at, updated_at)

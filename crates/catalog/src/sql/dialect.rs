@@ -67,6 +67,10 @@ impl Dialect for Sqlite {
             "0002_artifacts",
             include_str!("../../migrations/sqlite/0002_artifacts.sql"),
         ),
+        (
+            "0003_hooks",
+            include_str!("../../migrations/sqlite/0003_hooks.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -88,6 +92,10 @@ impl Dialect for Postgres {
         (
             "0002_artifacts",
             include_str!("../../migrations/postgres/0002_artifacts.sql"),
+        ),
+        (
+            "0003_hooks",
+            include_str!("../../migrations/postgres/0003_hooks.sql"),
         ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =

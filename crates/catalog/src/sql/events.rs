@@ -5,9 +5,9 @@ use model::{DocumentId, JobId, RunId, TenantId};
 use serde_json::Value;
 use sqlx::query;
 
-use super::Tx;
 use super::cells::{Cells, json};
 use super::dialect::Dialect;
+use super::{Tx, hooks};
 use crate::{Error, Event};
 
 /// Something that has happened in this transaction.
@@ -32,12 +32,14 @@ pub async fn tell<DB: Dialect>(
             .bind(news.tenant.as_uuid())
             .fetch_one(&mut *c)
             .await?;
+    let id = Cells::<DB>(&row).get::<i64>("last_event")?;
+    hooks::note::<DB>(c, &news, id, now).await?;
     query(
         "INSERT INTO events (tenant_id, id, at, kind, run_id, document_id, job_id, data)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
     )
     .bind(news.tenant.as_uuid())
-    .bind(Cells::<DB>(&row).get::<i64>("last_event")?)
+    .bind(id)
     .bind(now)
     .bind(news.kind)
     .bind(news.run.map(RunId::as_uuid))

@@ -21,6 +21,8 @@ mod claim;
 mod documents;
 mod end;
 mod events;
+mod hook_methods;
+mod hooks;
 mod job_methods;
 mod jobs;
 mod kbs;

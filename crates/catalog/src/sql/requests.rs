@@ -13,6 +13,9 @@ use super::dialect::Dialect;
 use super::{Tx, kbs};
 use crate::{Begun, Error, NewUpload, Upload, UploadEnd, UploadState};
 
+/// After this long without an answer its process must have died: the key is free again.
+const UNANSWERED: chrono::TimeDelta = chrono::TimeDelta::minutes(15);
+
 pub async fn begin<DB: Dialect>(
     c: &mut Tx<DB>,
     (tenant, key): (TenantId, &str),
@@ -20,12 +23,16 @@ pub async fn begin<DB: Dialect>(
     keep: Duration,
     now: DateTime<Utc>,
 ) -> Result<Begun, Error> {
-    query("DELETE FROM idempotency_keys WHERE tenant_id = $1 AND key = $2 AND expires_at <= $3")
-        .bind(tenant.as_uuid())
-        .bind(key)
-        .bind(now)
-        .execute(&mut *c)
-        .await?;
+    query(
+        "DELETE FROM idempotency_keys WHERE tenant_id = $1 AND key = $2
+           AND (expires_at <= $3 OR (response IS NULL AND created_at <= $4))",
+    )
+    .bind(tenant.as_uuid())
+    .bind(key)
+    .bind(now)
+    .bind(now - UNANSWERED)
+    .execute(&mut *c)
+    .await?;
     let fresh = query(
         "INSERT INTO idempotency_keys (tenant_id, key, request, created_at, expires_at)
          VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING key",
@@ -207,6 +214,10 @@ pub async fn prune<DB: Dialect>(
         .await?;
     query("DELETE FROM idempotency_keys WHERE expires_at <= $1")
         .bind(now)
+        .execute(&mut *c)
+        .await?;
+    query("DELETE FROM webhook_deliveries WHERE state <> 'pending' AND created_at < $1")
+        .bind(before)
         .execute(c)
         .await?;
     Ok(())

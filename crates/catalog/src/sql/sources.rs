@@ -79,7 +79,7 @@ pub async fn update<DB: Dialect>(
     read::<DB>(&row)
 }
 
-fn read<DB: Dialect>(row: &DB::Row) -> Result<Source, Error> {
+pub fn read<DB: Dialect>(row: &DB::Row) -> Result<Source, Error> {
     let row = Cells::<DB>(row);
     Ok(Source {
         id: row.id("id", SourceId::from_uuid)?,

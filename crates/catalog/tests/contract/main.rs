@@ -94,4 +94,5 @@ promises! {
     operations::an_original_is_free_when_no_version_refers_to_it,
     operations::status_counts_what_there_is,
     operations::accounts_are_kept_apart,
+    operations::what_ends_is_on_its_way_to_who_asked_until_it_has_arrived,
 }

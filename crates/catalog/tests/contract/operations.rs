@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use catalog::{
-    Begun, Error, NewApiKey, NewUpload, NewUser, Role, Status, UploadEnd, UploadState, UserChange,
+    Attempt, Begun, DeliveryState, Error, NewApiKey, NewUpload, NewUser, NewWebhook, Page, Role,
+    Status, UploadEnd, UploadState, UserChange,
 };
 use futures::future::join_all;
 use model::ContentHash;
@@ -228,4 +229,66 @@ pub async fn accounts_are_kept_apart(world: &World) {
         (found.revoked_at, found.scopes),
         (Some(now), vec!["search".to_owned()])
     );
+}
+
+pub async fn what_ends_is_on_its_way_to_who_asked_until_it_has_arrived(world: &World) {
+    let (catalog, tenant, now) = (&world.catalog, world.place.tenant, world.clock.now());
+    let hook = |kinds: &[&str]| NewWebhook {
+        url: "https://example.org/hook".into(),
+        kinds: kinds.iter().map(ToString::to_string).collect(),
+        secret: "whsec_x".into(),
+        created_by: None,
+    };
+    let create = |hook| catalog.create_webhook(tenant, hook, now);
+    let wanted = create(hook(&["run.succeeded"])).await.unwrap();
+    create(hook(&["job.completed"])).await.unwrap();
+    world.admit("a.txt", "one").await;
+    world.work_off().await;
+    let (now, lease) = (world.clock.now(), Duration::from_secs(60));
+    let due = join_all((0..4).map(|_| catalog.due_deliveries(10, lease, now))).await;
+    let due: Vec<_> = due.into_iter().flat_map(Result::unwrap).collect();
+    assert_eq!(due.len(), 1, "one hook wants it, one sender takes it");
+    assert_eq!(due[0].delivery.webhook, wanted.id);
+    assert_eq!(due[0].delivery.payload["type"], "run.succeeded");
+    let id = due[0].delivery.id;
+    let failed = Attempt {
+        state: DeliveryState::Pending,
+        status: Some(500),
+        error: None,
+        again_at: now + lease / 2,
+    };
+    catalog.attempted(id, failed, now).await.unwrap();
+    assert!(
+        catalog
+            .due_deliveries(10, lease, now)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    let later = now + lease / 2;
+    let again = catalog.due_deliveries(10, lease, later).await.unwrap();
+    assert_eq!((again.len(), again[0].delivery.attempts), (1, 2));
+    let arrived = Attempt {
+        state: DeliveryState::Delivered,
+        status: Some(200),
+        error: None,
+        again_at: later,
+    };
+    catalog.attempted(id, arrived, later).await.unwrap();
+    let much_later = later + 10 * lease;
+    assert!(
+        catalog
+            .due_deliveries(10, lease, much_later)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    let listed = catalog
+        .deliveries(tenant, wanted.id, Page::first(10))
+        .await
+        .unwrap();
+    assert_eq!(listed.items[0].state, DeliveryState::Delivered);
+    let stranger = catalog.create_tenant("stranger", now).await.unwrap().id;
+    assert!(catalog.delete_webhook(stranger, wanted.id).await.is_err());
+    catalog.delete_webhook(tenant, wanted.id).await.unwrap();
 }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use model::SourceUri;
 use serde::{Deserialize, Serialize};
 
-pub use open::{Opened, open};
+pub use open::{Opened, open, open_below};
 pub use walk::Walk;
 
 use crate::{Error, uri};

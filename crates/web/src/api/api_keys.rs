@@ -1,8 +1,9 @@
 //! Keys applications sign in with.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use axum::{Extension, Json};
 use catalog::{ApiKey, NewApiKey, Role};
 use chrono::{DateTime, Utc};
 use model::ApiKeyId;
@@ -15,6 +16,7 @@ use uuid::Uuid;
 use crate::auth::{Manage, May, SCOPES, new_api_key};
 use crate::extract::{Named, Sent};
 use crate::gateway::Gateway;
+use crate::idempotency::ShownOnce;
 use crate::paging::Rows;
 use crate::problem::Problem;
 
@@ -93,7 +95,7 @@ async fn create(
     State(gateway): State<Gateway>,
     who: May<Manage>,
     Sent(sent): Sent<CreateKey>,
-) -> Result<(StatusCode, Json<CreatedKey>), Problem> {
+) -> Result<impl IntoResponse, Problem> {
     if let Some(scope) = sent.scopes.iter().find(|s| !SCOPES.contains(&s.as_str())) {
         let known = SCOPES.join(", ");
         return Err(Problem::invalid(format!(
@@ -101,7 +103,12 @@ async fn create(
         )));
     }
     if !(1..=200).contains(&sent.name.trim().len()) {
-        return Err(Problem::invalid("a key's name has 1 to 200 bytes"));
+        return Err(Problem::unprocessable("a key's name has 1 to 200 bytes"));
+    }
+    // A key that is limited makes no key that is limited less.
+    let beyond = |scope: &String| !who.scopes.contains(scope);
+    if !who.scopes.is_empty() && (sent.scopes.is_empty() || sent.scopes.iter().any(beyond)) {
+        return Err(Problem::forbidden("do all that the new key may"));
     }
     let (secret, hash) = new_api_key();
     let key = NewApiKey {
@@ -116,7 +123,8 @@ async fn create(
         .catalog()
         .create_api_key(who.tenant, key, gateway.now());
     let key = key.await?.into();
-    Ok((StatusCode::CREATED, Json(CreatedKey { secret, key })))
+    let made = Json(CreatedKey { secret, key });
+    Ok((StatusCode::CREATED, Extension(ShownOnce), made))
 }
 
 /// From now on the key opens nothing. Revoking twice is fine.

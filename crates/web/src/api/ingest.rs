@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use catalog::{Admitted, Kb, Outcome, RunType};
 use engine::intake::{Identity, Intake, StageError, Staged};
 use model::{RunId, SourceOrder, SourceUri};
+use parse::Hints;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -22,6 +23,7 @@ use uuid::Uuid;
 use crate::auth::{self, May, Principal};
 use crate::gateway::Gateway;
 use crate::problem::{Problem, ProblemBody};
+use crate::trace::Traced;
 
 type Metadata = serde_json::Map<String, serde_json::Value>;
 
@@ -93,6 +95,7 @@ struct Read {
     file_metadata: HashMap<String, Metadata>,
     source_uri: Option<SourceUri>,
     order: Option<SourceOrder>,
+    trace: Option<String>,
 }
 
 /// Takes in files. One file: 202, or 200 when it was skipped. Several: 207 with one result each.
@@ -103,11 +106,13 @@ struct Read {
 async fn ingest(
     State(gateway): State<Gateway>,
     who: May<auth::Ingest>,
+    traced: Traced,
     form: Result<Multipart, axum::extract::multipart::MultipartRejection>,
 ) -> Result<Response, Problem> {
     let form = form.map_err(|rejection| Problem::invalid(rejection.body_text()))?;
     gateway.check_disk()?;
     let mut read = read(&gateway, form).await?;
+    read.trace = traced.header();
     if read.source_uri.is_some() {
         check_identity(&who, &read)?;
     }
@@ -215,6 +220,11 @@ async fn admit(
     (name, claimed): (&str, Option<String>),
     staged: Staged,
 ) -> Result<Admitted, Problem> {
+    let hints = Hints {
+        filename: Some(name.to_owned()),
+        media_type: claimed.clone(),
+    };
+    check_type(&staged, &hints)?;
     let mut metadata = read.metadata.clone();
     metadata.extend(read.file_metadata.get(name).cloned().unwrap_or_default());
     let intake = Intake {
@@ -223,6 +233,7 @@ async fn admit(
             .source_uri
             .clone()
             .map_or(Identity::Content, Identity::Uri),
+        promised: None,
         filename: name.to_owned(),
         title: read.title.clone(),
         claimed_type: claimed,
@@ -235,7 +246,7 @@ async fn admit(
         job: None,
         source: None,
         initiated_by: who.user,
-        trace: None,
+        trace: read.trace.clone(),
     };
     let admitted = gateway.engine().admit(kb, intake, staged).await?;
     tracing::info!(
@@ -245,7 +256,7 @@ async fn admit(
     Ok(admitted)
 }
 
-fn told(filename: String, admitted: &Admitted) -> Ingested {
+pub fn told(filename: String, admitted: &Admitted) -> Ingested {
     let reason = match admitted.outcome {
         Outcome::Skipped { reason } => Some(reason.as_str().to_owned()),
         Outcome::New | Outcome::NewVersion => None,
@@ -282,6 +293,18 @@ fn refused(filename: String, problem: &Problem) -> Ingested {
     }
 }
 
+/// Content decides: what no parser reads is refused before it is kept.
+pub fn check_type(staged: &Staged, hints: &Hints) -> Result<(), Problem> {
+    staged.format(hints).map(drop).map_err(|error| {
+        Problem::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "unsupported_type",
+            error.to_string(),
+        )
+        .hint(format!("these can be read: {}", parse::Format::names()))
+    })
+}
+
 async fn text(mut field: Field<'_>) -> Result<String, Problem> {
     let mut bytes = Vec::new();
     while let Some(piece) = field.chunk().await.map_err(broken)? {
@@ -303,16 +326,17 @@ async fn json<T: serde::de::DeserializeOwned>(field: Field<'_>, name: &str) -> R
 }
 
 fn broken(error: MultipartError) -> Problem {
-    let status = error.status();
-    if status.is_server_error() {
-        return Problem::internal(&error);
-    }
+    // Whatever breaks while a body is read is on the client's side of it.
+    let status = match error.status() {
+        status if status.is_server_error() => StatusCode::BAD_REQUEST,
+        status => status,
+    };
     Problem::new(status, "broken_upload", error.body_text())
         .hint("nothing of it was kept; send it again")
 }
 
 /// A file name is shown and kept, never opened: only its last part, without control characters.
-fn safe_name(name: &str) -> String {
+pub fn safe_name(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let shown: String = last.chars().filter(|c| !c.is_control()).collect();
     let mut end = shown.len().min(LONGEST_NAME);

@@ -203,6 +203,7 @@ async fn create(
 ) -> Result<(StatusCode, Json<JobView>), Problem> {
     gateway.check_disk()?;
     let kb = gateway.kb(who.tenant, &sent.kb).await?;
+    gateway.check_operator(&who)?;
     let config = FolderSource::try_from(sent.folder)?;
     let job = NewJob {
         kb: kb.id,

@@ -117,12 +117,13 @@ async fn show(
 
 /// Names may be anything a person would type and a path can carry.
 pub fn checked_name(name: &str) -> Result<&str, Problem> {
-    let name = name.trim();
     let plain = |c: char| !c.is_control() && c != '/';
-    if (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(plain) {
+    let all_plain = name.chars().all(plain);
+    let name = name.trim();
+    if (1..=LONGEST_NAME).contains(&name.len()) && all_plain {
         Ok(name)
     } else {
-        Err(Problem::invalid(format!(
+        Err(Problem::unprocessable(format!(
             "a knowledge base's name has 1 to {LONGEST_NAME} bytes, no slash and no control character"
         )))
     }

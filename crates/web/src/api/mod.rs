@@ -2,6 +2,8 @@
 
 pub mod account;
 pub mod api_keys;
+pub mod ask;
+pub mod citations;
 pub mod dead_letters;
 pub mod documents;
 pub mod ingest;
@@ -9,10 +11,13 @@ pub mod inspect;
 pub mod jobs;
 pub mod kbs;
 pub mod metrics;
+pub mod notices;
 pub mod runs;
 pub mod search;
 pub mod sources;
 pub mod status;
+pub mod tenants;
+pub mod uploads;
 pub mod users;
 pub mod versions;
 
@@ -34,6 +39,10 @@ pub fn routes() -> OpenApiRouter<Gateway> {
         .merge(sources::routes())
         .merge(dead_letters::routes())
         .merge(search::routes())
+        .merge(ask::routes())
+        .merge(notices::routes())
+        .merge(uploads::routes())
+        .merge(tenants::routes())
         .merge(status::routes())
         .merge(metrics::routes())
 }

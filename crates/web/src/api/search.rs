@@ -14,6 +14,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use super::citations::CitationView;
 use crate::auth::{May, Search};
 use crate::extract::{Named, Sent};
 use crate::gateway::Gateway;
@@ -60,6 +61,19 @@ pub struct FilterBody {
     pub heading: Option<String>,
 }
 
+impl Question {
+    pub fn new(query: String, top: usize) -> Self {
+        Self {
+            query,
+            mode: Mode::default(),
+            top,
+            filter: FilterBody::default(),
+            neighbours: 0,
+            as_of: None,
+        }
+    }
+}
+
 fn ten() -> usize {
     10
 }
@@ -93,6 +107,8 @@ pub struct HitView {
     pub highlights: Vec<[usize; 2]>,
     pub before: Vec<String>,
     pub after: Vec<String>,
+    /// Where the passage stands; with a quote of it, `POST /v1/citations/verify` proves it.
+    pub citation: CitationView,
 }
 
 /// What each leg gave; absent where it did not find the passage.
@@ -104,6 +120,7 @@ pub struct Scores {
 
 impl From<Hit> for HitView {
     fn from(hit: Hit) -> Self {
+        let citation = CitationView::new(&hit, hit.span);
         Self {
             rank: hit.rank,
             score: hit.score,
@@ -126,6 +143,7 @@ impl From<Hit> for HitView {
             highlights: hit.highlights.iter().map(|r| [r.start, r.end]).collect(),
             before: hit.before,
             after: hit.after,
+            citation,
         }
     }
 }
@@ -149,10 +167,10 @@ async fn search(
     }))
 }
 
-fn checked(sent: Question) -> Result<Request, Problem> {
+pub fn checked(sent: Question) -> Result<Request, Problem> {
     let empty = sent.query.trim().is_empty();
     if empty || sent.query.len() > LONGEST_QUERY {
-        return Err(Problem::invalid(format!(
+        return Err(Problem::unprocessable(format!(
             "a query has 1 to {LONGEST_QUERY} bytes"
         )));
     }

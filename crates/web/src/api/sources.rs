@@ -1,10 +1,14 @@
 //! Sources: where documents come from, kept so that they can be synced again.
 
-use axum::Json;
+use std::path::PathBuf;
+
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use axum::{Extension, Json};
 use catalog::{NewJob, NewSource, Source};
 use chrono::{DateTime, Utc};
+use engine::bucket::BucketSource;
 use engine::jobs::FolderSource;
 use model::SourceId;
 use serde::{Deserialize, Serialize};
@@ -17,8 +21,11 @@ use super::jobs::{FolderBody, JobView};
 use crate::auth::{Manage, May, Read};
 use crate::extract::{Named, Sent};
 use crate::gateway::Gateway;
+use crate::idempotency::ShownOnce;
+use crate::network::Network;
 use crate::paging::Rows;
 use crate::problem::Problem;
+use crate::signature;
 
 pub fn routes() -> OpenApiRouter<Gateway> {
     OpenApiRouter::new()
@@ -61,7 +68,39 @@ pub struct CreateSource {
     pub kb: String,
     #[schema(min_length = 1, max_length = 200)]
     pub name: String,
-    pub folder: FolderBody,
+    pub folder: Option<FolderBody>,
+    pub bucket: Option<BucketBody>,
+}
+
+/// A bucket whose events come to `POST /v1/events`.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BucketBody {
+    /// As its events name it.
+    #[schema(min_length = 1, max_length = 255)]
+    pub name: String,
+    /// The folder of this machine that stands for it: an absolute path.
+    #[schema(value_type = String)]
+    pub folder: PathBuf,
+    /// Only keys that begin so.
+    #[serde(default)]
+    pub prefix: String,
+    /// Addresses and networks whose events need no signature.
+    #[serde(default)]
+    pub allow_from: Vec<String>,
+    /// Put on every document.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    pub metadata: serde_json::Map<String, serde_json::Value>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SourceMade {
+    #[serde(flatten)]
+    pub source: SourceView,
+    /// Signs the events of a bucket; shown this once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signing_secret: Option<String>,
 }
 
 #[utoipa::path(get, path = "/v1/sources", tag = "sources",
@@ -78,30 +117,89 @@ async fn list(
 }
 
 #[utoipa::path(post, path = "/v1/sources", tag = "sources", request_body = CreateSource,
-    responses((status = 201, body = SourceView)))]
+    responses((status = 201, body = SourceMade)))]
 async fn create(
     State(gateway): State<Gateway>,
     who: May<Manage>,
     Sent(sent): Sent<CreateSource>,
-) -> Result<(StatusCode, Json<SourceView>), Problem> {
+) -> Result<Response, Problem> {
+    let controls = sent.name.chars().any(char::is_control);
     let name = sent.name.trim();
-    if !(1..=200).contains(&name.len()) || name.chars().any(char::is_control) {
-        return Err(Problem::invalid(
+    if !(1..=200).contains(&name.len()) || controls {
+        return Err(Problem::unprocessable(
             "a source's name has 1 to 200 bytes, all printable",
         ));
     }
     let kb = gateway.kb(who.tenant, &sent.kb).await?;
-    let config = FolderSource::try_from(sent.folder)?;
+    // Both name a folder of this machine.
+    gateway.check_operator(&who)?;
+    let (kind, config) = config_of(sent.folder, sent.bucket)?;
     let source = NewSource {
         kb: kb.id,
-        kind: "folder".to_owned(),
+        kind: kind.to_owned(),
         name: name.to_owned(),
-        config: serde_json::to_value(config).map_err(|error| Problem::internal(&error))?,
+        config,
     };
-    let source = gateway
-        .catalog()
-        .create_source(who.tenant, source, gateway.now());
-    Ok((StatusCode::CREATED, Json(source.await?.into())))
+    let (catalog, now) = (gateway.catalog(), gateway.now());
+    let source = catalog.create_source(who.tenant, source, now).await?;
+    if kind != "bucket" {
+        let made = SourceMade {
+            source: source.into(),
+            signing_secret: None,
+        };
+        return Ok((StatusCode::CREATED, Json(made)).into_response());
+    }
+    let secret = signature::new_secret();
+    catalog
+        .set_source_secret(who.tenant, source.id, &secret, now)
+        .await?;
+    let made = SourceMade {
+        source: source.into(),
+        signing_secret: Some(secret),
+    };
+    Ok((StatusCode::CREATED, Extension(ShownOnce), Json(made)).into_response())
+}
+
+fn config_of(
+    folder: Option<FolderBody>,
+    bucket: Option<BucketBody>,
+) -> Result<(&'static str, serde_json::Value), Problem> {
+    let config = match (folder, bucket) {
+        (Some(folder), None) => {
+            let config = FolderSource::try_from(folder)?;
+            serde_json::to_value(config).map(|config| ("folder", config))
+        }
+        (None, Some(bucket)) => {
+            let config = BucketSource::try_from(bucket)?;
+            serde_json::to_value(config).map(|config| ("bucket", config))
+        }
+        _ => return Err(Problem::unprocessable("a source has a folder or a bucket")),
+    };
+    config.map_err(|error| Problem::internal(&error))
+}
+
+impl TryFrom<BucketBody> for BucketSource {
+    type Error = Problem;
+
+    fn try_from(body: BucketBody) -> Result<Self, Problem> {
+        if !body.folder.is_absolute() || body.name.trim().is_empty() {
+            return Err(Problem::unprocessable(
+                "a bucket has a name and the absolute path of its folder",
+            ));
+        }
+        for network in &body.allow_from {
+            network.parse::<Network>().map_err(|bad| {
+                Problem::unprocessable(format!("allow_from: `{network}` is {bad}"))
+            })?;
+        }
+        Ok(Self {
+            bucket: body.name,
+            folder: body.folder,
+            prefix: body.prefix,
+            allow_from: body.allow_from,
+            metadata: body.metadata,
+        })
+    }
 }
 
 #[utoipa::path(get, path = "/v1/sources/{source}", tag = "sources",
@@ -130,6 +228,12 @@ async fn sync(
     let source = catalog
         .source(who.tenant, SourceId::from_uuid(source))
         .await?;
+    if source.kind != "folder" {
+        return Err(
+            Problem::conflict("a bucket is not walked: its events tell of every change")
+                .hint("send its events to POST /v1/events"),
+        );
+    }
     let job = NewJob {
         kb: source.kb,
         source: Some(source.id),

@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use catalog::{NewUser, Role, User, UserChange};
 use chrono::{DateTime, Utc};
-use model::UserId;
+use model::{TenantId, UserId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -120,6 +120,7 @@ async fn change(
         disabled: sent.disabled,
     };
     let user = UserId::from_uuid(user);
+    gateway.check_admin_stays(who.tenant, user, &change).await?;
     let user = gateway
         .catalog()
         .update_user(who.tenant, user, change)
@@ -127,13 +128,36 @@ async fn change(
     Ok(Json(user.into()))
 }
 
+impl Gateway {
+    /// A tenant nobody can manage any more could only be mended by its operator.
+    pub async fn check_admin_stays(
+        &self,
+        tenant: TenantId,
+        user: UserId,
+        change: &UserChange,
+    ) -> Result<(), Problem> {
+        let stops = change.disabled == Some(true) || change.role == Some(Role::User);
+        let users = self.catalog().users(tenant).await?;
+        let manages = |user: &&User| user.role == Role::Admin && !user.disabled;
+        let mut others = users
+            .iter()
+            .filter(manages)
+            .filter(|other| other.id != user);
+        let known = users.iter().any(|known| known.id == user);
+        if stops && known && others.next().is_none() {
+            return Err(Problem::conflict("somebody must be left who may manage"));
+        }
+        Ok(())
+    }
+}
+
 pub fn checked_login(login: &str) -> Result<String, Problem> {
+    let controls = login.chars().any(char::is_control);
     let login = login.trim();
-    let fits = (1..=LONGEST_LOGIN).contains(&login.len());
-    if fits && !login.chars().any(char::is_control) {
+    if (1..=LONGEST_LOGIN).contains(&login.len()) && !controls {
         Ok(login.to_owned())
     } else {
-        Err(Problem::invalid(format!(
+        Err(Problem::unprocessable(format!(
             "a login has 1 to {LONGEST_LOGIN} bytes and no control characters"
         )))
     }
@@ -143,7 +167,7 @@ pub async fn checked_password(password: String) -> Result<String, Problem> {
     if (SHORTEST_PASSWORD..=LONGEST_PASSWORD).contains(&password.len()) {
         Ok(password::hash(password).await)
     } else {
-        Err(Problem::invalid(format!(
+        Err(Problem::unprocessable(format!(
             "a password has {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} bytes"
         )))
     }

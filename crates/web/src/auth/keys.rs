@@ -8,7 +8,13 @@ use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use model::{ContentHash, TenantId, UserId};
 use serde::{Deserialize, Serialize};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use catalog::Role;
+use hmac::{Hmac, Mac as _};
+use sha2::Sha256;
+
+use crate::signature::keyed;
 
 /// A signing key and the name tokens call it by.
 #[derive(Clone, Serialize, Deserialize)]
@@ -89,6 +95,24 @@ impl Keys {
         jsonwebtoken::encode(&header, &claims, &secret).expect("claims are plain JSON")
     }
 
+    /// Seals something only we will be asked to recognise, under the newest key.
+    pub fn seal(&self, text: &str) -> String {
+        let key = &self.0[0];
+        let code = sealed(key, text).finalize().into_bytes();
+        format!("{}.{}", key.kid, super::encoded(&code))
+    }
+
+    /// Whether a seal is one of ours and of this text.
+    pub fn is_sealed(&self, text: &str, seal: &str) -> bool {
+        let Some((kid, code)) = seal.split_once('.') else {
+            return false;
+        };
+        let key = self.0.iter().find(|key| key.kid == kid);
+        let code = URL_SAFE_NO_PAD.decode(code);
+        key.zip(code.ok())
+            .is_some_and(|(key, code)| sealed(key, text).verify_slice(&code).is_ok())
+    }
+
     pub fn read(&self, token: &str, now: DateTime<Utc>) -> Result<Claims, Refused> {
         let header = jsonwebtoken::decode_header(token).map_err(|_| Refused::Foreign)?;
         let named = self
@@ -111,9 +135,16 @@ impl Keys {
     }
 }
 
+/// Apart from tokens, which the same keys sign.
+fn sealed(key: &Key, text: &str) -> Hmac<Sha256> {
+    keyed(
+        key.secret.as_bytes(),
+        &[b"gristmill seal\n", text.as_bytes()],
+    )
+}
+
 #[cfg(test)]
 mod tests {
-    use base64::Engine as _;
     use uuid::Uuid;
 
     use super::*;
@@ -153,6 +184,16 @@ mod tests {
         assert_ne!(sign(&rotated), token);
         let dropped = Keys::new(vec![Key::random()]);
         assert_eq!(dropped.read(&token, now()), Err(Refused::Foreign));
+    }
+
+    #[test]
+    fn a_seal_is_of_one_text_and_of_our_keys() {
+        let keys = Keys::new(vec![Key::random()]);
+        let seal = keys.seal("PUT one");
+        assert!(keys.is_sealed("PUT one", &seal));
+        assert!(!keys.is_sealed("PUT two", &seal));
+        assert!(!Keys::new(vec![Key::random()]).is_sealed("PUT one", &seal));
+        assert!(!keys.is_sealed("PUT one", "nonsense") && !keys.is_sealed("PUT one", ""));
     }
 
     #[test]

@@ -97,7 +97,11 @@ impl<R: Right> FromRequestParts<Gateway> for May<R> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
-        let principal = gateway.principal(parts).await?;
+        let known = parts.extensions.get::<Principal>().cloned();
+        let principal = match known {
+            Some(principal) => principal,
+            None => gateway.principal(parts).await?,
+        };
         if principal.may::<R>() {
             Ok(Self(principal, PhantomData))
         } else {
@@ -107,35 +111,43 @@ impl<R: Right> FromRequestParts<Gateway> for May<R> {
 }
 
 impl Gateway {
-    async fn principal(&self, parts: &Parts) -> Result<Principal, Problem> {
+    pub(crate) async fn principal(&self, parts: &Parts) -> Result<Principal, Problem> {
         match credential(parts)? {
             Some(secret) if secret.starts_with(API_KEY_PREFIX) => self.key_holder(secret).await,
-            Some(token) => self.token_holder(token),
+            Some(token) => self.token_holder(token).await,
             None if !self.settings().auth_enabled => {
                 session::check_origin(parts, Origin::MayBeAbsent)?;
                 Ok(self.first_admin())
             }
-            None => self.session_holder(parts),
+            None => self.session_holder(parts).await,
         }
     }
 
     /// A browser sends its cookie whoever made it ask, so it must also say where from.
-    fn session_holder(&self, parts: &Parts) -> Result<Principal, Problem> {
+    async fn session_holder(&self, parts: &Parts) -> Result<Principal, Problem> {
         let token = session::token(&parts.headers)
             .ok_or_else(|| Problem::unauthorized("sign in, or send an API key"))?;
         session::check_origin(parts, Origin::Needed)?;
-        self.token_holder(token)
+        self.token_holder(token).await
     }
 
-    fn token_holder(&self, token: &str) -> Result<Principal, Problem> {
+    /// The token says who; what they may do, and whether they still may, is looked up.
+    async fn token_holder(&self, token: &str) -> Result<Principal, Problem> {
         let claims = self
             .keys()
             .read(token, self.now())
             .map_err(|refused| Problem::unauthorized(&refused.to_string()))?;
+        let user = match self.catalog().user(claims.tenant_id, claims.sub).await {
+            Ok(user) if !user.disabled => user,
+            Ok(_) | Err(catalog::Error::NotFound { .. }) => {
+                return Err(Problem::unauthorized("the account is disabled or gone"));
+            }
+            Err(error) => return Err(error.into()),
+        };
         Ok(Principal {
-            tenant: claims.tenant_id,
-            user: Some(claims.sub),
-            role: claims.role,
+            tenant: user.tenant,
+            user: Some(user.id),
+            role: user.role,
             scopes: Vec::new(),
         })
     }

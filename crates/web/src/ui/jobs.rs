@@ -145,6 +145,7 @@ async fn create(
         initiated_by: who.user,
     };
     let (catalog, now) = (gateway.catalog(), gateway.now());
+    gateway.check_operator(&who)?;
     let job = catalog.create_job(who.tenant, job, now).await?;
     catalog.start_job(who.tenant, job.id, now).await?;
     Ok(Redirect::to("/jobs"))

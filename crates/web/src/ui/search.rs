@@ -5,8 +5,9 @@ use axum::Router;
 use axum::extract::State;
 use axum::routing::get;
 use catalog::Kb;
+use engine::ask::{self, Said, Sentence};
 use engine::search::{Filter, Hit, Mode, Request};
-use pipeline::query::{Answer, Support, Weights, answer};
+use pipeline::query::Weights;
 use serde::Deserialize;
 
 use super::marks::{Piece, excerpt};
@@ -18,7 +19,6 @@ use crate::gateway::Gateway;
 use crate::problem::Problem;
 
 const HITS: usize = 10;
-const SENTENCES: usize = 5;
 const LONGEST: usize = 8_000;
 
 pub fn routes() -> Router<Gateway> {
@@ -127,6 +127,14 @@ async fn search(
 }
 
 async fn found(gateway: &Gateway, kb: &Kb, asked: &Question) -> Result<Option<Vec<Hit>>, Problem> {
+    match request(asked)? {
+        Some(request) => Ok(Some(gateway.engine().search(kb, &request).await?)),
+        None => Ok(None),
+    }
+}
+
+/// `None` before anything was asked.
+fn request(asked: &Question) -> Result<Option<Request>, Problem> {
     if asked.q.trim().is_empty() {
         return Ok(None);
     }
@@ -135,7 +143,7 @@ async fn found(gateway: &Gateway, kb: &Kb, asked: &Question) -> Result<Option<Ve
             "a query has at most {LONGEST} bytes"
         )));
     }
-    let request = Request {
+    Ok(Some(Request {
         query: asked.q.clone(),
         mode: asked.mode,
         top: HITS,
@@ -143,8 +151,7 @@ async fn found(gateway: &Gateway, kb: &Kb, asked: &Question) -> Result<Option<Ve
         filter: Filter::default(),
         neighbours: 0,
         as_of: None,
-    };
-    Ok(Some(gateway.engine().search(kb, &request).await?))
+    }))
 }
 
 #[derive(Template)]
@@ -176,8 +183,13 @@ async fn ask(
     Asked(asked): Asked<Question>,
 ) -> Shown {
     let (frame, kb) = Frame::of_kb(&gateway, &who, "ask", &kb).await?;
-    let hits = found(&gateway, &kb, &asked).await?;
-    let answered = hits.map(|hits| answered(&asked.q, &hits));
+    let answered = match request(&asked)? {
+        Some(request) => Some(answered(
+            &asked.q,
+            gateway.engine().ask(&kb, &request).await?,
+        )),
+        None => None,
+    };
     show(&AskPage {
         frame,
         q: asked.q,
@@ -185,20 +197,19 @@ async fn ask(
     })
 }
 
-fn answered(q: &str, hits: &[Hit]) -> Answered {
-    let passages: Vec<&str> = hits.iter().map(|hit| hit.text.as_str()).collect();
-    match answer(q, &passages, SENTENCES) {
-        Answer::Abstained { missing } => Answered::Nothing { missing },
-        Answer::Supported(supports) => {
-            let quote = |support: &Support| quote(q, &hits[support.passage], support);
-            Answered::Quotes(supports.iter().map(quote).collect())
+fn answered(q: &str, asked: ask::Asked) -> Answered {
+    match asked.said {
+        Said::Nothing { missing } => Answered::Nothing { missing },
+        Said::Sentences(sentences) => {
+            let quote = |said: &Sentence| quote(q, &asked.hits[said.hit], said);
+            Answered::Quotes(sentences.iter().map(quote).collect())
         }
     }
 }
 
-fn quote(q: &str, hit: &Hit, support: &Support) -> Quote {
+fn quote(q: &str, hit: &Hit, said: &Sentence) -> Quote {
     Quote {
-        sentence: hit.text[support.range.clone()].to_owned(),
+        sentence: said.text.clone(),
         name: name(hit),
         href: href(hit, q),
         pages: pages(&hit.pages),

@@ -1,0 +1,101 @@
+//! A question in, the sentences that answer it out, each with its place; or an honest no.
+
+use axum::Json;
+use axum::extract::State;
+use engine::ask::{Asked, Said, Sentence};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::citations::CitationView;
+use super::search::{FilterBody, HitView, Question, checked};
+use crate::auth::{May, Search};
+use crate::extract::{Named, Sent};
+use crate::gateway::Gateway;
+use crate::problem::Problem;
+
+/// Passages that are read for an answer.
+const PASSAGES: usize = 10;
+
+pub fn routes() -> OpenApiRouter<Gateway> {
+    OpenApiRouter::new().routes(routes!(ask))
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AskBody {
+    #[schema(min_length = 1, max_length = 2000)]
+    pub question: String,
+    #[serde(default)]
+    pub filter: FilterBody,
+    /// What answered at that time, instead of now.
+    pub as_of: Option<chrono::DateTime<chrono::Utc>>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AnswerView {
+    pub question: String,
+    /// `false`: not in these documents.
+    pub answered: bool,
+    /// Who read the passages; `extractive` says nothing that does not stand in one.
+    pub answerer: &'static str,
+    pub sentences: Vec<SentenceView>,
+    /// Words of the question that no passage has.
+    pub missing: Vec<String>,
+    /// The passages that were read, nearest first.
+    pub nearest: Vec<HitView>,
+}
+
+/// A sentence as a document has it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SentenceView {
+    pub text: String,
+    /// Of this very sentence; its pages, boxes and hash are those of its chunk.
+    pub citation: CitationView,
+}
+
+/// Answers with sentences of the documents, or says that they have none.
+#[utoipa::path(post, path = "/v1/kbs/{kb}/ask", tag = "search", request_body = AskBody,
+    params(("kb" = String, Path)), responses((status = 200, body = AnswerView)))]
+async fn ask(
+    State(gateway): State<Gateway>,
+    who: May<Search>,
+    Named(kb): Named<String>,
+    Sent(sent): Sent<AskBody>,
+) -> Result<Json<AnswerView>, Problem> {
+    let request = checked(Question {
+        filter: sent.filter,
+        as_of: sent.as_of,
+        ..Question::new(sent.question, PASSAGES)
+    })?;
+    let kb = gateway.kb(who.tenant, &kb).await?;
+    let asked = gateway.engine().ask(&kb, &request).await?;
+    let view = view(request.query, asked);
+    tracing::info!(
+        tenant_id = %who.tenant, kb = %kb.name, hits = view.nearest.len(),
+        answered = view.answered, "asked"
+    );
+    Ok(Json(view))
+}
+
+fn view(question: String, asked: Asked) -> AnswerView {
+    let (sentences, missing) = match asked.said {
+        Said::Nothing { missing } => (Vec::new(), missing),
+        Said::Sentences(sentences) => {
+            let cited = |sentence: &Sentence| SentenceView {
+                text: sentence.text.clone(),
+                citation: CitationView::new(&asked.hits[sentence.hit], sentence.span),
+            };
+            (sentences.iter().map(cited).collect(), Vec::new())
+        }
+    };
+    AnswerView {
+        question,
+        answered: !sentences.is_empty(),
+        answerer: "extractive",
+        sentences,
+        missing,
+        nearest: asked.hits.into_iter().map(HitView::from).collect(),
+    }
+}

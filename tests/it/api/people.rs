@@ -1,0 +1,157 @@
+//! Who may do what, and until when.
+
+use reqwest::Method;
+use serde_json::json;
+
+use super::served::{Answer, PASSWORD, Served, send};
+use crate::mill::{Mill, text};
+
+super::on_both_catalogs!(
+    a_disabled_user_is_out_at_once_and_a_demoted_one_may_less,
+    tenants_are_made_by_the_operator_and_know_nothing_of_each_other,
+    a_key_opens_what_it_was_made_for_until_it_is_revoked,
+    guessing_passwords_gets_slower,
+);
+
+async fn a_disabled_user_is_out_at_once_and_a_demoted_one_may_less(served: &Served) {
+    let body = json!({ "login": "una", "password": PASSWORD, "role": "admin" });
+    let una = served.post("/v1/users", &body).await.expect(201);
+    let token = served.token_of("una").await;
+    served.get_as(&token, "/v1/users").await.expect(200);
+    let path = format!("/v1/users/{}", text(&una["id"]));
+    let change = async |body| {
+        let request = served.request(Method::PATCH, &path).json(&body);
+        Answer::of(send(request).await).await
+    };
+    change(json!({ "role": "user" })).await.expect(200);
+    assert_eq!(
+        served.get_as(&token, "/v1/users").await.problem(403),
+        "forbidden"
+    );
+    served.get_as(&token, "/v1/documents").await.expect(200);
+    change(json!({ "disabled": true })).await.expect(200);
+    assert_eq!(
+        served.get_as(&token, "/v1/documents").await.problem(401),
+        "unauthorized"
+    );
+
+    let me = served.get("/v1/auth/me").await.expect(200);
+    let own = format!("/v1/users/{}", text(&me["user_id"]));
+    let last = served
+        .request(Method::PATCH, &own)
+        .json(&json!({ "disabled": true }));
+    assert_eq!(Answer::of(send(last).await).await.problem(409), "conflict");
+}
+
+async fn tenants_are_made_by_the_operator_and_know_nothing_of_each_other(served: &Served) {
+    let acme = served.tenant("acme").await;
+    let ours = served.ingest("ours.txt", "Only ours to read.").await;
+    let document = format!("/v1/documents/{}", text(&ours["doc_id"]));
+    assert_eq!(
+        served.get_as(&acme, &document).await.problem(404),
+        "not_found"
+    );
+    assert_eq!(
+        served.get_as(&acme, "/v1/tenants").await.problem(403),
+        "not_operator"
+    );
+    let folder = json!({ "kb": "default", "folder": { "roots": ["/etc"] } });
+    let refused = served.post_as(&acme, "/v1/jobs", &folder).await;
+    assert_eq!(
+        refused.problem(403),
+        "not_operator",
+        "folders of this machine are not theirs"
+    );
+    let same = json!({ "name": "acme", "admin_login": "b", "admin_password": PASSWORD });
+    assert_eq!(
+        served.post("/v1/tenants", &same).await.problem(409),
+        "conflict"
+    );
+    let tenants = served.get("/v1/tenants").await.expect(200);
+    assert_eq!(tenants["items"].as_array().map(Vec::len), Some(2));
+}
+
+async fn a_key_opens_what_it_was_made_for_until_it_is_revoked(served: &Served) {
+    let body = json!({ "name": "reader", "role": "admin", "scopes": ["read"] });
+    let made = served.post("/v1/api-keys", &body).await.expect(201);
+    let secret = text(&made["secret"]);
+    served.get_as(secret, "/v1/documents").await.expect(200);
+    let search = json!({ "query": "rye" });
+    let closed = served
+        .post_as(secret, "/v1/kbs/default/search", &search)
+        .await;
+    assert_eq!(closed.problem(403), "forbidden");
+    let by_header = served
+        .bare(Method::GET, "/v1/documents")
+        .header("x-api-key", secret);
+    assert_eq!(send(by_header).await.status(), 200);
+
+    let manager = json!({ "name": "m", "role": "admin", "scopes": ["manage", "read"] });
+    let manager = served.post("/v1/api-keys", &manager).await.expect(201);
+    let more = json!({ "name": "all", "role": "admin" });
+    let more = served
+        .post_as(text(&manager["secret"]), "/v1/api-keys", &more)
+        .await;
+    assert_eq!(
+        more.problem(403),
+        "forbidden",
+        "a limited key makes no unlimited one"
+    );
+
+    let path = format!("/v1/api-keys/{}", text(&made["id"]));
+    assert_eq!(
+        send(served.request(Method::DELETE, &path)).await.status(),
+        204
+    );
+    assert_eq!(
+        served.get_as(secret, "/v1/documents").await.problem(401),
+        "unauthorized"
+    );
+}
+
+async fn guessing_passwords_gets_slower(served: &Served) {
+    let guess = async || {
+        let body = json!({ "login": "admin", "password": "not it" });
+        Answer::of(send(served.bare(Method::POST, "/v1/auth/login").json(&body)).await).await
+    };
+    for _ in 0..5 {
+        assert_eq!(guess().await.problem(401), "wrong_login");
+    }
+    let slowed = guess().await;
+    assert_eq!(slowed.problem(429), "too_many_attempts");
+    assert!(slowed.headers.contains_key("retry-after"));
+}
+
+#[test]
+fn without_sign_in_only_this_machine_is_listened_to() {
+    let mill = Mill::sqlite();
+    let serve = mill
+        .command(&["serve", "--listen", "0.0.0.0:0"])
+        .env("AUTH_ENABLED", "false")
+        .output()
+        .unwrap();
+    assert!(!serve.status.success());
+    let said = String::from_utf8_lossy(&serve.stderr);
+    assert!(said.contains("127.0.0.1"), "{said}");
+}
+
+#[tokio::test]
+async fn with_the_workers_stopped_everything_but_processing_works() {
+    let mill = Mill::sqlite();
+    let served = Served::with(mill, &[]);
+    let done = served
+        .ingest("a.txt", "Something that was read before.")
+        .await;
+    let mill = served.stop();
+    let served = Served::without_workers(mill);
+    let queued = served
+        .upload("b.txt", "Something that waits.")
+        .await
+        .expect(202);
+    let run = served
+        .get(&format!("/v1/runs/{}", text(&queued["run_id"])))
+        .await;
+    assert_eq!(run.expect(200)["status"], "queued");
+    let found = served.search("read before").await;
+    assert_eq!(found["hits"][0]["document_id"], done["doc_id"]);
+}

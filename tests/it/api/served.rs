@@ -1,0 +1,227 @@
+//! A server of its own for each scenario, and what a program says to it.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+
+use reqwest::multipart::{Form, Part};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+use serde_json::{Value, json};
+
+use crate::mill::{Mill, text};
+
+pub const PASSWORD: &str = "grist-and-grain";
+
+pub struct Served {
+    child: Child,
+    pub base: String,
+    pub http: Client,
+    /// Of the first admin.
+    pub token: String,
+    pub mill: Mill,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An answer that was read to its end.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: reqwest::header::HeaderMap,
+    pub text: String,
+}
+
+impl Answer {
+    pub async fn of(response: Response) -> Self {
+        Self {
+            status: response.status(),
+            headers: response.headers().clone(),
+            text: response.text().await.expect("the answer arrives whole"),
+        }
+    }
+
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("not JSON: {}", self.text))
+    }
+
+    /// The body of an answer that must have this status.
+    #[track_caller]
+    pub fn expect(&self, status: u16) -> Value {
+        assert_eq!(self.status.as_u16(), status, "{}", self.text);
+        if self.text.is_empty() {
+            Value::Null
+        } else {
+            self.json()
+        }
+    }
+
+    /// The code of a problem that must have this status and say what to do or what is wrong.
+    #[track_caller]
+    pub fn problem(&self, status: u16) -> String {
+        let body = self.expect(status);
+        assert_eq!(self.headers["content-type"], "application/problem+json");
+        assert!(!text(&body["detail"]).is_empty());
+        text(&body["code"]).to_owned()
+    }
+}
+
+impl Served {
+    pub fn sqlite() -> Self {
+        Self::with(Mill::sqlite(), &[])
+    }
+
+    pub async fn postgres() -> Self {
+        Self::with(Mill::postgres().await, &[])
+    }
+
+    /// With these variables set.
+    pub fn with(mill: Mill, variables: &[(&str, &str)]) -> Self {
+        Self::start(mill, &["serve", "--listen", "127.0.0.1:0"], variables)
+    }
+
+    pub fn without_workers(mill: Mill) -> Self {
+        let args = ["serve", "--listen", "127.0.0.1:0", "--no-workers"];
+        Self::start(mill, &args, &[])
+    }
+
+    /// Stops the server and gives back its data.
+    pub fn stop(mut self) -> Mill {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        std::mem::replace(&mut self.mill, Mill::sqlite())
+    }
+
+    fn start(mill: Mill, args: &[&str], variables: &[(&str, &str)]) -> Self {
+        let mut child = mill
+            .command(args)
+            .env("GRISTMILL_AUTH_ADMIN_PASSWORD", PASSWORD)
+            .envs(variables.iter().copied())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the server starts");
+        let out = child.stdout.take().expect("it is piped");
+        let first = BufReader::new(out).lines().next();
+        let first = first.expect("it says where it is").expect("in UTF-8");
+        let base = first.rsplit(' ').next().expect("last word").to_owned();
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let http = Client::builder().no_proxy().build();
+        let mut served = Self {
+            child,
+            base,
+            http: http.expect("a client can be made"),
+            token: String::new(),
+            mill,
+        };
+        served.token = served.sign_in("admin");
+        served
+    }
+
+    fn sign_in(&self, login: &str) -> String {
+        let (http, url) = (self.http.clone(), format!("{}/v1/auth/login", self.base));
+        let body = json!({ "login": login, "password": PASSWORD });
+        let asking = async move { Answer::of(send(http.post(url).json(&body)).await).await };
+        // Also called where no runtime waits: on a thread of its own.
+        let answer = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            runtime.expect("a runtime can be made").block_on(asking)
+        });
+        let answer = answer.join().expect("it does not panic");
+        text(&answer.expect(200)["token"]).to_owned()
+    }
+
+    pub async fn token_of(&self, login: &str) -> String {
+        let body = json!({ "login": login, "password": PASSWORD });
+        let answer = self.bare(Method::POST, "/v1/auth/login").json(&body);
+        text(&Answer::of(send(answer).await).await.expect(200)["token"]).to_owned()
+    }
+
+    /// Without a signature.
+    pub fn bare(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.base))
+    }
+
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.bare(method, path).bearer_auth(&self.token)
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        Answer::of(send(self.request(Method::GET, path)).await).await
+    }
+
+    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+        Answer::of(send(self.request(Method::POST, path).json(body)).await).await
+    }
+
+    pub async fn post_as(&self, token: &str, path: &str, body: &Value) -> Answer {
+        let request = self.bare(Method::POST, path).bearer_auth(token);
+        Answer::of(send(request.json(body)).await).await
+    }
+
+    pub async fn get_as(&self, token: &str, path: &str) -> Answer {
+        Answer::of(send(self.bare(Method::GET, path).bearer_auth(token)).await).await
+    }
+
+    pub async fn upload(&self, name: &str, bytes: impl Into<Vec<u8>>) -> Answer {
+        self.upload_as(&self.token, name, bytes).await
+    }
+
+    pub async fn upload_as(&self, token: &str, name: &str, bytes: impl Into<Vec<u8>>) -> Answer {
+        let part = Part::bytes(bytes.into()).file_name(name.to_owned());
+        let request = self.bare(Method::POST, "/v1/ingest").bearer_auth(token);
+        Answer::of(send(request.multipart(Form::new().part("file", part))).await).await
+    }
+
+    /// Follows the events until a run has ended, and says what they told.
+    pub async fn follow(&self, token: &str, run: &str) -> Vec<String> {
+        let path = format!("/v1/events/stream?run_id={run}");
+        let mut events = send(self.bare(Method::GET, &path).bearer_auth(token)).await;
+        let mut told = String::new();
+        loop {
+            let piece = events.chunk().await.expect("the stream goes on");
+            let piece = piece.expect("the run ends before its stream");
+            told.push_str(&String::from_utf8_lossy(&piece));
+            let kinds: Vec<String> = told
+                .lines()
+                .filter_map(|line| line.strip_prefix("event: "))
+                .map(str::to_owned)
+                .collect();
+            let ended = ["run.succeeded", "run.failed", "run.canceled"];
+            if kinds.iter().any(|kind| ended.contains(&kind.as_str())) {
+                return kinds;
+            }
+        }
+    }
+
+    /// Uploads and waits until the document answers.
+    pub async fn ingest(&self, name: &str, body: &str) -> Value {
+        let queued = self.upload(name, body).await.expect(202);
+        let kinds = self.follow(&self.token, text(&queued["run_id"])).await;
+        assert_eq!(kinds.last().map(String::as_str), Some("run.succeeded"));
+        queued
+    }
+
+    pub async fn search(&self, query: &str) -> Value {
+        let body = json!({ "query": query });
+        self.post("/v1/kbs/default/search", &body).await.expect(200)
+    }
+
+    /// A tenant beside the first, and a token of its admin.
+    pub async fn tenant(&self, name: &str) -> String {
+        let login = format!("{name}-admin");
+        let body = json!({ "name": name, "admin_login": login, "admin_password": PASSWORD });
+        self.post("/v1/tenants", &body).await.expect(201);
+        self.token_of(&login).await
+    }
+}
+
+pub async fn send(request: RequestBuilder) -> Response {
+    request.send().await.expect("the server answers")
+}
