@@ -4,16 +4,16 @@
 //! stand in a line and "is it new" has one answer.
 
 use chrono::{DateTime, Utc};
-use model::{DocumentId, JobId, KbId, RunId, SourceId, Step, TenantId, UserId, VersionId};
-use serde_json::{Map, Value};
-use sqlx::{AssertSqlSafe, QueryBuilder, query};
+use model::{DocumentId, JobId, RunId, SourceId, Step, TenantId, UserId, VersionId};
+use serde_json::Value;
+use sqlx::{AssertSqlSafe, query};
 use uuid::Uuid;
 
 use super::cells::{Cells, bytes, json, text};
 use super::dialect::Dialect;
 use super::events::{News, tell};
-use super::{Tx, work};
-use crate::{Admission, Admitted, Error, Outcome, SkipReason, metadata_pairs};
+use super::{Tx, metadata, work};
+use crate::{Admission, Admitted, Error, Outcome, SkipReason};
 
 pub async fn admit<DB: Dialect>(
     c: &mut Tx<DB>,
@@ -185,7 +185,7 @@ async fn skip<DB: Dialect>(
     .bind(admission.job.is_none())
     .execute(&mut *c)
     .await?;
-    add_metadata::<DB>(c, known.version, admission).await?;
+    metadata::add::<DB>(c, known.version, admission).await?;
     let outcome = Outcome::Skipped {
         reason: known.reason,
     };
@@ -195,37 +195,6 @@ async fn skip<DB: Dialect>(
         run: known.run,
         outcome,
     })
-}
-
-/// Known bytes may come with something new to say of them: those keys are set, others stay.
-async fn add_metadata<DB: Dialect>(
-    c: &mut Tx<DB>,
-    version: VersionId,
-    admission: &Admission,
-) -> Result<(), Error> {
-    if admission.metadata.is_empty() {
-        return Ok(());
-    }
-    let row = query("SELECT metadata FROM document_versions WHERE id = $1")
-        .bind(version.as_uuid())
-        .fetch_one(&mut *c)
-        .await?;
-    let before: Map<String, Value> = Cells::<DB>(&row).json("metadata")?;
-    let mut after = before.clone();
-    after.extend(clean(&admission.metadata));
-    if after == before {
-        return Ok(());
-    }
-    query("UPDATE document_versions SET metadata = $2 WHERE id = $1")
-        .bind(version.as_uuid())
-        .bind(json(&after))
-        .execute(&mut *c)
-        .await?;
-    query("DELETE FROM version_metadata WHERE version_id = $1")
-        .bind(version.as_uuid())
-        .execute(&mut *c)
-        .await?;
-    insert_metadata::<DB>(c, admission.kb, version, &after).await
 }
 
 async fn begin<DB: Dialect>(
@@ -238,7 +207,7 @@ async fn begin<DB: Dialect>(
     let version = VersionId::from_uuid(Uuid::now_v7());
     let run = RunId::from_uuid(Uuid::now_v7());
     insert_version::<DB>(c, document, version, run, admission, now).await?;
-    insert_metadata::<DB>(c, admission.kb, version, &admission.metadata).await?;
+    metadata::insert::<DB>(c, admission.kb, version, &admission.metadata).await?;
     insert_run::<DB>(c, document, version, run, admission, now).await?;
     query("UPDATE documents SET latest_version = $2, updated_at = $3 WHERE id = $1")
         .bind(document.as_uuid())
@@ -294,53 +263,13 @@ async fn insert_version<DB: Dialect>(
     .bind(admission.media_type.as_deref())
     .bind(text(&admission.filename))
     .bind(admission.title.as_deref().map(text))
-    .bind(json(&clean(&admission.metadata)))
+    .bind(json(&metadata::clean(&admission.metadata)))
     .bind(admission.order.as_str())
     .bind(admission.job.is_none())
     .bind(json(&Value::Array(Vec::new())))
     .bind(now)
     .execute(c)
     .await?;
-    Ok(())
-}
-
-/// Without the NUL that a database cannot hold.
-fn clean(fields: &Map<String, Value>) -> Map<String, Value> {
-    let clean = |(key, value): (&String, &Value)| (text(key), without_nul(value));
-    fields.iter().map(clean).collect()
-}
-
-fn without_nul(value: &Value) -> Value {
-    match value {
-        Value::String(string) => Value::String(text(string)),
-        Value::Array(values) => values.iter().map(without_nul).collect(),
-        Value::Object(fields) => Value::Object(clean(fields)),
-        other => other.clone(),
-    }
-}
-
-pub async fn insert_metadata<DB: Dialect>(
-    c: &mut Tx<DB>,
-    kb: KbId,
-    version: VersionId,
-    metadata: &Map<String, Value>,
-) -> Result<(), Error> {
-    let pairs = metadata_pairs(metadata);
-    for pairs in pairs.chunks(1000) {
-        let mut insert: QueryBuilder<DB> =
-            QueryBuilder::new("INSERT INTO version_metadata (kb_id, key, value, version_id) ");
-        insert.push_values(pairs, |mut row, (key, value)| {
-            row.push_bind(kb.as_uuid())
-                .push_bind(key.clone())
-                .push_bind(value.clone())
-                .push_bind(version.as_uuid());
-        });
-        insert
-            .push(" ON CONFLICT DO NOTHING")
-            .build()
-            .execute(&mut *c)
-            .await?;
-    }
     Ok(())
 }
 

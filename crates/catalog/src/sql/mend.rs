@@ -9,7 +9,7 @@ use super::activate::next_change;
 use super::cells::{Cells, bytes, json, text};
 use super::dialect::Dialect;
 use super::ledger::{self, Fact};
-use super::{Tx, admit, audit};
+use super::{Tx, audit, metadata};
 use crate::{DocumentHead, Error, LedgerKind, Mend, Reworked, RunFile, Served, VersionFacts};
 
 type Owner = (TenantId, DocumentId);
@@ -176,7 +176,7 @@ async fn filterable<DB: Dialect>(
         .bind(version.as_uuid())
         .execute(&mut *c)
         .await?;
-    admit::insert_metadata::<DB>(c, known.kb, version, &known.metadata).await
+    metadata::insert::<DB>(c, known.kb, version, &known.metadata).await
 }
 
 async fn run<DB: Dialect>(

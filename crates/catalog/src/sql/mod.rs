@@ -32,6 +32,7 @@ mod library;
 mod listing;
 mod live;
 mod mend;
+mod metadata;
 mod operations;
 mod outcomes;
 mod queue;
