@@ -23,6 +23,7 @@ mod repair;
 pub mod retry;
 pub mod search;
 mod stage;
+mod synced_folder;
 mod verify;
 
 mod prep;
@@ -46,6 +47,7 @@ pub use figures::Figures;
 pub use objects::Objects;
 pub use repair::{Outcome, Repaired};
 pub use stage::{Passing, Stage};
+pub use synced_folder::SyncedFolder;
 pub use verify::{Disagreement, Verified};
 
 use embedding::Embeddings;

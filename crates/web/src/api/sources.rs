@@ -242,5 +242,8 @@ async fn sync(
     };
     let job = catalog.create_job(who.tenant, job, now).await?;
     let job = catalog.start_job(who.tenant, job.id, now).await?;
-    Ok((StatusCode::ACCEPTED, Json(job.into())))
+    Ok((
+        StatusCode::ACCEPTED,
+        Json(JobView::of(&gateway, job).await?),
+    ))
 }
