@@ -1,6 +1,7 @@
 //! Scenarios through the public surfaces: the command line, the API, the manifests.
 
 mod api;
+mod cancel;
 mod crash;
 mod damage;
 mod direction;
@@ -8,4 +9,6 @@ mod kill;
 mod meaning;
 mod mill;
 mod pages;
+mod server;
 mod thread;
+mod together;
