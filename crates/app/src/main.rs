@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser as _};
 
 use cli::{Cli, Command, ConfigAction};
-use config::{Config, Loaded};
+use config::Config;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -65,18 +65,18 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         command => {
-            let loaded = load(&cli.globals, &flags(&command))?;
+            let config = load(&cli.globals, &flags(&command))?;
             let quiet = if matches!(command, Command::Serve(_)) {
                 "info"
             } else {
                 "warn"
             };
-            log::start(loaded.config.log.format, quiet, cli.globals.verbose);
+            log::start(config.log.format, quiet, cli.globals.verbose);
             watch_crash_points()?;
             let runtime = tokio::runtime::Builder::new_multi_thread()
                 .enable_all()
                 .build()?;
-            let code = runtime.block_on(perform(&loaded.config, command))?;
+            let code = runtime.block_on(perform(&config, command))?;
             tell_points()?;
             Ok(code)
         }
@@ -122,7 +122,7 @@ async fn perform(config: &Config, command: Command) -> anyhow::Result<ExitCode> 
     }
 }
 
-fn load(globals: &cli::Globals, more: &[(&'static str, String)]) -> anyhow::Result<Loaded> {
+fn load(globals: &cli::Globals, more: &[(&'static str, String)]) -> anyhow::Result<Config> {
     let mut flags = globals.settings();
     flags.extend_from_slice(more);
     // What is not UTF-8 cannot be one of ours.

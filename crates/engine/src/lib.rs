@@ -23,7 +23,6 @@ mod repair;
 pub mod retry;
 pub mod search;
 mod stage;
-mod synced_folder;
 mod verify;
 
 mod prep;
@@ -47,7 +46,6 @@ pub use figures::Figures;
 pub use objects::Objects;
 pub use repair::{Outcome, Repaired};
 pub use stage::{Passing, Stage};
-pub use synced_folder::SyncedFolder;
 pub use verify::{Disagreement, Verified};
 
 use embedding::Embeddings;

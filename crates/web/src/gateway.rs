@@ -35,6 +35,17 @@ pub struct Settings {
     pub disk_reserve: u64,
 }
 
+/// A setting as it is in force, secrets masked.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// `section.name`.
+    pub key: &'static str,
+    pub value: String,
+    /// Where the value came from, in plain words.
+    pub origin: String,
+    pub about: &'static str,
+}
+
 /// Room left on the disk of the data folder; `None` where it cannot be told.
 pub type FreeBytes = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
 
@@ -45,6 +56,8 @@ pub struct Parts {
     /// The first tenant and its admin: who the command line speaks for.
     pub first: FirstStarted,
     pub free_bytes: FreeBytes,
+    /// Every setting, for whoever looks after the house.
+    pub in_force: Vec<Setting>,
     /// Ends streams when the server stops.
     pub stop: CancellationToken,
 }
@@ -89,11 +102,6 @@ impl Gateway {
         self.0.parts.engine.parts().clock.now()
     }
 
-    /// Whether any worker is at anything.
-    pub async fn busy(&self) -> Result<bool, Problem> {
-        Ok(self.catalog().busy(self.now()).await?)
-    }
-
     pub fn started(&self) -> DateTime<Utc> {
         self.0.started
     }
@@ -115,9 +123,17 @@ impl Gateway {
         &self.0.parts.stop
     }
 
+    pub fn in_force(&self) -> &[Setting] {
+        &self.0.parts.in_force
+    }
+
+    pub fn free_bytes(&self) -> Option<u64> {
+        (self.0.parts.free_bytes)()
+    }
+
     /// Refuses early when the disk is nearly full: half a document helps nobody.
     pub fn check_disk(&self) -> Result<(), Problem> {
-        let free = (self.0.parts.free_bytes)();
+        let free = self.free_bytes();
         match free.filter(|free| *free < self.0.settings.disk_reserve) {
             None => Ok(()),
             Some(free) => Err(Problem::new(

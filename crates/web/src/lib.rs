@@ -23,6 +23,6 @@ pub mod signature;
 mod trace;
 mod ui;
 
-pub use gateway::{FreeBytes, Gateway, Parts, Settings};
+pub use gateway::{FreeBytes, Gateway, Parts, Setting, Settings};
 pub use problem::{Problem, ProblemBody};
 pub use server::{router, serve};

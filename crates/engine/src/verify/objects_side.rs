@@ -116,7 +116,7 @@ impl Engine {
         let held = self.parts.catalog.held(tenant).await?;
         let versions: BTreeSet<_> = held.iter().map(|held| held.version).collect();
         let originals: BTreeSet<_> = held.iter().map(|held| held.content_hash).collect();
-        let age = TimeDelta::from_std(self.settings.janitor.orphans).unwrap_or(TimeDelta::MAX);
+        let age = TimeDelta::from_std(self.settings.janitor.originals).unwrap_or(TimeDelta::MAX);
         let before = self.parts.clock.now() - age;
         let nobodys = |key: &Key| key.owner().is_none_or(|owner| !versions.contains(&owner));
         let made = made.into_iter().map(|(key, _)| key).filter(nobodys);

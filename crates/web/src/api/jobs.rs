@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use catalog::{
-    Job, JobCounters, JobDocument, JobFilter, JobOutcome, JobProgress, NewJob, Standing,
-};
+use catalog::{Job, JobCounters, JobDocument, JobFilter, JobOutcome, JobProgress, NewJob};
 use chrono::{DateTime, Utc};
 use engine::jobs::FolderSource;
 use model::{JobId, JobStatus, RunStatus, SourceId, TenantId, UserId};
@@ -62,24 +60,11 @@ pub struct JobView {
     pub updated_at: DateTime<Utc>,
     pub finished_at: Option<DateTime<Utc>>,
     pub heartbeat_at: Option<DateTime<Utc>>,
-    #[schema(value_type = Object)]
-    pub standing: Standing,
 }
 
-impl JobView {
-    /// As it is now; how far it is costs a look of its own, so only what is live is asked.
-    pub async fn of(gateway: &Gateway, job: Job) -> Result<Self, Problem> {
-        let live = matches!(job.status, JobStatus::Running | JobStatus::Paused);
-        let progress = match live {
-            true => gateway.catalog().job_progress(job.tenant, job.id).await?,
-            false => JobProgress::default(),
-        };
-        Ok(Self::new(job, &progress, gateway.now()))
-    }
-
-    fn new(job: Job, progress: &JobProgress, now: DateTime<Utc>) -> Self {
+impl From<Job> for JobView {
+    fn from(job: Job) -> Self {
         Self {
-            standing: job.standing(progress, now),
             job_id: job.id.as_uuid(),
             kb_id: job.kb.as_uuid(),
             source_id: job.source.map(SourceId::as_uuid),
@@ -205,13 +190,7 @@ async fn list(
         page: asked.page,
     };
     let read = |page| gateway.catalog().jobs(who.tenant, filter.clone(), page);
-    let jobs = paging.read(read).await?;
-    let mut items = Vec::with_capacity(jobs.items.len());
-    for job in jobs.items {
-        items.push(JobView::of(&gateway, job).await?);
-    }
-    let next = jobs.next;
-    Ok(Json(Rows { items, next }))
+    Ok(Json(Rows::of(paging.read(read).await?, JobView::from)))
 }
 
 /// Makes a job; it begins when it is started.
@@ -233,8 +212,7 @@ async fn create(
         initiated_by: who.user,
     };
     let job = gateway.catalog().create_job(who.tenant, job, gateway.now());
-    let job = JobView::of(&gateway, job.await?).await?;
-    Ok((StatusCode::CREATED, Json(job)))
+    Ok((StatusCode::CREATED, Json(job.await?.into())))
 }
 
 #[utoipa::path(get, path = "/v1/jobs/{job}", tag = "jobs", params(("job" = Uuid, Path)),
@@ -247,10 +225,9 @@ async fn show(
     let job = JobId::from_uuid(job);
     let progress = gateway.catalog().job_progress(who.tenant, job).await?;
     let job = gateway.catalog().job(who.tenant, job).await?;
-    let view = JobView::new(job, &progress, gateway.now());
     Ok(Json(JobView {
         progress: Some(progress),
-        ..view
+        ..job.into()
     }))
 }
 
@@ -303,10 +280,7 @@ async fn start(
     gateway.check_disk()?;
     let (tenant, job, now) = named(&gateway, &who, job);
     let job = gateway.catalog().start_job(tenant, job, now).await?;
-    Ok((
-        StatusCode::ACCEPTED,
-        Json(JobView::of(&gateway, job).await?),
-    ))
+    Ok((StatusCode::ACCEPTED, Json(job.into())))
 }
 
 /// Takes effect at the next gate.
@@ -319,10 +293,7 @@ async fn pause(
 ) -> Result<(StatusCode, Json<JobView>), Problem> {
     let (tenant, job, now) = named(&gateway, &who, job);
     let job = gateway.catalog().pause_job(tenant, job, now).await?;
-    Ok((
-        StatusCode::ACCEPTED,
-        Json(JobView::of(&gateway, job).await?),
-    ))
+    Ok((StatusCode::ACCEPTED, Json(job.into())))
 }
 
 #[utoipa::path(post, path = "/v1/jobs/{job}/resume", tag = "jobs",
@@ -334,10 +305,7 @@ async fn resume(
 ) -> Result<(StatusCode, Json<JobView>), Problem> {
     let (tenant, job, now) = named(&gateway, &who, job);
     let job = gateway.catalog().resume_job(tenant, job, now).await?;
-    Ok((
-        StatusCode::ACCEPTED,
-        Json(JobView::of(&gateway, job).await?),
-    ))
+    Ok((StatusCode::ACCEPTED, Json(job.into())))
 }
 
 /// Removes everything the job wrote and nothing else. May be repeated when interrupted.
@@ -350,7 +318,7 @@ async fn cancel(
 ) -> Result<Json<JobView>, Problem> {
     let job = JobId::from_uuid(job);
     let job = gateway.engine().cancel_job(who.tenant, job).await?;
-    Ok(Json(JobView::of(&gateway, job).await?))
+    Ok(Json(job.into()))
 }
 
 fn named(gateway: &Gateway, who: &May<Manage>, job: Uuid) -> (TenantId, JobId, DateTime<Utc>) {
