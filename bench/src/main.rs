@@ -12,7 +12,6 @@ mod embed;
 mod index;
 mod parse;
 mod report;
-mod scale;
 mod series;
 mod thread;
 
@@ -31,7 +30,6 @@ const TOPICS: &[Topic] = &[
     ("embed-ir", embed::search),
     ("index", index::run),
     ("parse", parse::run),
-    ("scale", scale::run),
     ("series", series::run),
     ("thread", thread::run),
 ];

@@ -1,7 +1,7 @@
 //! Scenarios through the public surfaces: the command line, the API, the manifests.
 
 mod api;
-mod cancel;
+mod browser;
 mod crash;
 mod damage;
 mod direction;
@@ -9,6 +9,5 @@ mod kill;
 mod meaning;
 mod mill;
 mod pages;
-mod server;
+mod served;
 mod thread;
-mod together;

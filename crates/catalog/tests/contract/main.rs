@@ -11,7 +11,6 @@ mod jobs;
 mod leases;
 mod operations;
 mod order;
-mod standing;
 mod units;
 mod world;
 
@@ -96,6 +95,4 @@ promises! {
     operations::status_counts_what_there_is,
     operations::accounts_are_kept_apart,
     operations::what_ends_is_on_its_way_to_who_asked_until_it_has_arrived,
-    standing::a_run_that_waits_says_for_what_and_one_that_failed_what_to_do,
-    standing::a_job_says_whether_it_runs_waits_pauses_or_stalls,
 }
