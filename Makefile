@@ -6,7 +6,7 @@ export CARGO_TERM_COLOR ?= auto
 TEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo 'nextest run' || echo test)
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test browser screenshots bench eval model postgres
+.PHONY: help run check test damage browser screenshots bench eval model postgres
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,8 @@ test: model postgres ## everything, set-up included
 	-scripts/fetch-browser
 	$(CARGO) $(TEST) --workspace --locked
 
+damage: ## damages a data folder in 200 drawn ways: verify names each, repair mends it
+	GRISTMILL_DAMAGES=200 $(CARGO) test --locked -p gristmill-app --test it every_damage -- --nocapture
 browser: ## the pages in headless Chromium, used as people use them
 	scripts/fetch-browser
 	GRISTMILL_BROWSER=needed $(CARGO) $(TEST) -p gristmill-app --test it --locked browser::

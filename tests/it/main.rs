@@ -5,6 +5,7 @@ mod browser;
 mod crash;
 mod damage;
 mod direction;
+mod keep;
 mod kill;
 mod meaning;
 mod mill;
