@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use catalog::{FirstStart, FirstStarted, Role};
 use chrono::TimeDelta;
+use engine::backup::Local;
 use engine::{Engine, Figures, Objects, SystemClock};
 use model::ChunkPolicy;
 use object_store::local::LocalFileSystem;
@@ -43,6 +44,7 @@ impl House {
     /// Opens everything in a folder that is ours.
     pub async fn open(folder: &Folder, lock: Lock, config: &Config) -> anyhow::Result<Self> {
         let keys = secrets::ensure(folder, &config.auth.jwt_secret)?;
+        folder.tighten(config.catalog.url.is_empty())?;
         let embedder = embedding::open(config)?;
         let catalog = catalog::open(&catalog_settings(folder, config))
             .await
@@ -58,7 +60,7 @@ impl House {
             clock: Arc::new(SystemClock),
             figures: Figures::new(store(folder.path())?),
         };
-        let engine = Arc::new(Engine::new(engine_settings(config), parts));
+        let engine = Arc::new(Engine::new(engine_settings(folder, config), parts));
         // The lock is ours, so whoever held leases here is dead.
         // The folder is ours alone, and so is a catalog inside it; a shared one is not.
         if config.catalog.url.is_empty() {
@@ -142,7 +144,7 @@ pub fn sign(keys: &Keys, tenant: model::TenantId, admin: model::UserId) -> Strin
     keys.sign((admin, tenant, Role::Admin), chrono::Utc::now(), TOKEN_LIFE)
 }
 
-fn catalog_settings(folder: &Folder, config: &Config) -> catalog::Settings {
+pub fn catalog_settings(folder: &Folder, config: &Config) -> catalog::Settings {
     let url = if config.catalog.url.is_empty() {
         format!("sqlite://{}", folder.join("catalog.db").display())
     } else {
@@ -247,8 +249,13 @@ async fn first_start(
     Ok((started, secrets::unshown_password(folder)))
 }
 
-fn engine_settings(config: &Config) -> engine::Settings {
+fn engine_settings(folder: &Folder, config: &Config) -> engine::Settings {
     engine::Settings {
+        local: Some(Local {
+            index: folder.join("index"),
+            objects: folder.join("objects"),
+            beside: vec![folder.join(secrets::FILE)],
+        }),
         file_limit: config.upload.max_mb << 20,
         #[cfg(debug_assertions)]
         marks_too_early: std::env::var("GRISTMILL_PLANT").is_ok_and(|bug| bug == "marks_too_early"),

@@ -114,6 +114,8 @@ async fn perform(config: &Config, command: Command) -> anyhow::Result<ExitCode> 
         Command::Metrics(args) => commands::metrics::run(config, &args).await.map(|()| done),
         Command::Doctor(args) => commands::doctor::run(config, &args).await,
         Command::Verify(args) => commands::verify::run(config, &args).await,
+        Command::Backup(args) => commands::backup::run(config, &args).await.map(|()| done),
+        Command::Restore(args) => commands::backup::restore(config, &args).await,
         Command::Repair(args) => commands::verify::repair(config, &args).await,
         Command::CrashTest(args) => commands::crash_test::run(config, &args).await,
         Command::ParseChild | Command::Completions { .. } | Command::Man | Command::Config(_) => {

@@ -37,6 +37,13 @@ pub enum Error {
     OtherModel { serving: String, ours: String },
     #[error("{what}: {why}")]
     BadRequest { what: &'static str, why: String },
+    #[error("cannot {doing} `{}`", path.display())]
+    Io {
+        doing: &'static str,
+        path: std::path::PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
     #[error("a stage stopped before it answered")]
     StageStopped,
     #[error("object `{key}` is not UTF-8 text")]
@@ -75,6 +82,8 @@ impl Error {
             Self::CalledOff { why } => Disposition::Stop { why },
             Self::OtherModel { .. } | Self::NotText { .. } => Disposition::Halt,
             Self::BadRequest { .. } => Disposition::Reject,
+            // A path somebody gave: they learn what is wrong with it.
+            Self::Io { .. } => Disposition::Reject,
             Self::StageStopped | Self::PassMoved { .. } => Disposition::Retry { after: None },
             Self::Catalog(error) => of_catalog(error),
             Self::Index(error) => of_index(error),

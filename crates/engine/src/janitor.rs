@@ -4,12 +4,14 @@
 //! original is deleted with the door shut to admissions, so that none of them can find
 //! it there and count on it.
 
+use std::path::Path;
 use std::time::Duration;
 
 use catalog::{Upload, UploadEnd};
 use chrono::{DateTime, TimeDelta, Utc};
 use model::{ContentHash, TenantId};
 
+use crate::backup::{io, is_unfinished};
 use crate::objects::Key;
 use crate::{Engine, Error};
 
@@ -103,7 +105,7 @@ impl Engine {
     async fn tidy_staging(&self) -> Result<u64, Error> {
         let before = self.parts.clock.now() - delta(self.settings.janitor.staging);
         let staged = self.parts.objects.list_below(&Key::all_staged()).await?;
-        let mut taken = 0;
+        let mut taken = self.tidy_unfinished(before).await?;
         for (key, meta) in staged {
             if meta.last_modified < before {
                 self.parts.objects.delete(&key).await?;
@@ -111,6 +113,22 @@ impl Engine {
             }
         }
         Ok(taken)
+    }
+
+    /// What a process that was killed in the middle of a write left in a local store, which
+    /// does not list it.
+    async fn tidy_unfinished(&self, before: DateTime<Utc>) -> Result<u64, Error> {
+        let Some(local) = self.settings.local.clone() else {
+            return Ok(0);
+        };
+        let swept = tokio::task::spawn_blocking(move || {
+            let mut taken = 0;
+            for folder in [&local.objects, &local.index] {
+                sweep(folder, before, &mut taken)?;
+            }
+            Ok(taken)
+        });
+        swept.await.map_err(|_| Error::StageStopped)?
     }
 
     async fn tidy_originals(&self) -> Result<u64, Error> {
@@ -147,6 +165,37 @@ impl Engine {
         }
         Ok(free.len() as u64)
     }
+}
+
+/// Files of unfinished writes last touched before a time.
+fn sweep(folder: &Path, before: DateTime<Utc>, taken: &mut u64) -> Result<(), Error> {
+    let entries = std::fs::read_dir(folder).map_err(io("list", folder))?;
+    for entry in entries {
+        let entry = entry.map_err(io("list", folder))?;
+        let path = entry.path();
+        // Whatever vanishes meanwhile was not left behind.
+        let Ok(meta) = entry.metadata() else { continue };
+        if meta.is_dir() {
+            sweep(&path, before, taken)?;
+        } else if is_unfinished(&path)
+            && meta
+                .modified()
+                .is_ok_and(|at| DateTime::<Utc>::from(at) < before)
+        {
+            remove(&path).map_err(io("delete", &path))?;
+            tracing::info!(path = %path.display(), "took away a write that was never finished");
+            *taken += 1;
+        }
+    }
+    Ok(())
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is where it becomes an effect"
+)]
+fn remove(path: &Path) -> std::io::Result<()> {
+    durable::effect_blocking("objects.sweep", || std::fs::remove_file(path))
 }
 
 fn delta(duration: Duration) -> TimeDelta {

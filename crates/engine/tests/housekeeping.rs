@@ -19,6 +19,10 @@ struct House {
 }
 
 async fn house() -> House {
+    house_with(Settings::default()).await
+}
+
+async fn house_with(settings: Settings) -> House {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("sqlite://{}", folder.path().join("catalog.db").display());
     let catalog = catalog::open(&catalog::Settings::new(url)).await.unwrap();
@@ -41,7 +45,7 @@ async fn house() -> House {
         figures: Figures::new(Arc::new(InMemory::new())),
     };
     House {
-        engine: Engine::new(Settings::default(), parts),
+        engine: Engine::new(settings, parts),
         clock,
         place,
         _folder: folder,
@@ -124,4 +128,42 @@ async fn figures_are_kept_of_the_machine_and_of_each_tenant_for_itself() {
     }
     let lines = figures.query(house.place.tenant, "documents", range).await;
     assert_eq!(lines.unwrap(), []);
+}
+
+#[tokio::test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it leaves what a killed process would"
+)]
+async fn a_write_that_was_never_finished_is_swept_when_it_is_old() {
+    let stores = tempfile::tempdir().unwrap();
+    let local = engine::backup::Local {
+        index: stores.path().join("index"),
+        objects: stores.path().join("objects"),
+        beside: Vec::new(),
+    };
+    std::fs::create_dir_all(local.index.join("slate/wal")).unwrap();
+    std::fs::create_dir_all(local.objects.join("staging")).unwrap();
+    let names = [
+        "index/slate/wal/1.sst#1",
+        "objects/staging/a#12",
+        "objects/staging/a",
+    ];
+    let files = names.map(|name| stores.path().join(name));
+    for file in &files {
+        std::fs::write(file, "half").unwrap();
+    }
+    let house = house_with(Settings {
+        local: Some(local),
+        ..Settings::default()
+    });
+    let house = house.await;
+    assert_eq!(
+        house.engine.tidy().await.unwrap().staged,
+        0,
+        "it may still be under way"
+    );
+    house.clock.advance(TimeDelta::hours(25));
+    assert_eq!(house.engine.tidy().await.unwrap().staged, 2);
+    assert_eq!(files.map(|file| file.exists()), [false, false, true]);
 }

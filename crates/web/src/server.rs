@@ -57,6 +57,7 @@ fn described(gateway: &Gateway) -> (Router<Gateway>, OpenApi) {
         .merge(events::routes())
         .merge(api::citations::untimed_routes())
         .merge(api::status::untimed_routes())
+        .merge(api::backup::untimed_routes())
         .merge(api::jobs::untimed_routes())
         .merge(api::versions::untimed_routes())
         .split_for_parts();

@@ -1,5 +1,6 @@
 //! One module per command. Each reads its arguments, calls the API, and prints.
 
+pub mod backup;
 pub mod crash_test;
 pub mod dead_letters;
 pub mod doctor;

@@ -3,6 +3,7 @@
 pub mod account;
 pub mod api_keys;
 pub mod ask;
+pub mod backup;
 pub mod citations;
 pub mod dead_letters;
 pub mod documents;

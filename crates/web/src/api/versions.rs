@@ -211,6 +211,9 @@ async fn deactivate(
 pub struct Purged {
     pub document_id: Uuid,
     pub versions: u64,
+    /// What a scan of every store still finds of it, by kind: all zero when it is gone.
+    #[schema(value_type = Object)]
+    pub residue: engine::Residue,
 }
 
 /// Deletes the document and everything of it, for good; only its ledger stays.
@@ -222,10 +225,11 @@ async fn purge(
     Named(document): Named<Uuid>,
 ) -> Result<Json<Purged>, Problem> {
     let id = DocumentId::from_uuid(document);
-    let versions = gateway.engine().purge(who.tenant, id, who.user).await?;
+    let purged = gateway.engine().purge(who.tenant, id, who.user).await?;
     Ok(Json(Purged {
         document_id: document,
-        versions,
+        versions: purged.versions,
+        residue: purged.residue,
     }))
 }
 
