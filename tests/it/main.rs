@@ -1,14 +1,15 @@
 //! Scenarios through the public surfaces: the command line, the API, the manifests.
 
 mod api;
-mod browser;
+mod cancel;
 mod crash;
 mod damage;
 mod direction;
-mod keep;
+mod isolation;
 mod kill;
 mod meaning;
 mod mill;
 mod pages;
-mod served;
+mod server;
 mod thread;
+mod together;

@@ -18,13 +18,17 @@ pub enum Origin {
     Flag,
 }
 
-/// Of every value that is not a default.
-pub type Origins = BTreeMap<&'static str, Origin>;
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    pub config: Config,
+    /// Of every value that is not a default.
+    pub origins: BTreeMap<&'static str, Origin>,
+}
 
 #[derive(Default)]
 struct Layers {
     table: Table,
-    origins: Origins,
+    origins: BTreeMap<&'static str, Origin>,
 }
 
 /// Composes the configuration. `flags` are `(path, value)`; `file` must exist when named.
@@ -32,7 +36,7 @@ pub fn load(
     file: Option<&Path>,
     environment: impl Iterator<Item = (String, String)>,
     flags: Vec<(&'static str, String)>,
-) -> anyhow::Result<Config> {
+) -> anyhow::Result<Loaded> {
     let environment: BTreeMap<_, _> = environment.collect();
     let mut layers = Layers::default();
     let named = file.map(Path::to_owned).or_else(|| {
@@ -99,7 +103,7 @@ impl Layers {
         self.origins.insert(key.path, origin);
     }
 
-    fn finish(self) -> anyhow::Result<Config> {
+    fn finish(self) -> anyhow::Result<Loaded> {
         let config: Config = Value::Table(self.table).try_into().map_err(|error| {
             hinted(
                 format!("the configuration does not hold together: {error}"),
@@ -107,9 +111,9 @@ impl Layers {
             )
         })?;
         refuse_zero(&config)?;
-        Ok(Config {
+        Ok(Loaded {
+            config,
             origins: self.origins,
-            ..config
         })
     }
 }
@@ -125,6 +129,8 @@ fn refuse_zero(config: &Config) -> anyhow::Result<()> {
         ("parse.timeout_seconds", config.parse.timeout_seconds),
         ("parse.memory_mb", config.parse.memory_mb),
         ("auth.token_hours", config.auth.token_hours.into()),
+        ("guard.every_seconds", config.guard.every_seconds),
+        ("janitor.every_minutes", config.janitor.every_minutes),
     ];
     match counts.into_iter().find(|(_, value)| *value == 0) {
         None => Ok(()),

@@ -105,24 +105,10 @@ async fn open_sqlite(settings: &Settings, path: &str) -> Result<Arc<dyn Catalog>
         readers,
         limits: settings.limits(),
         live: Arc::default(),
-        gate: Arc::default(),
     }))
 }
 
 async fn open_postgres(settings: &Settings) -> Result<Arc<dyn Catalog>, Error> {
-    let pool = open_pool(settings).await?;
-    let writer = Writer::Each(pool.clone());
-    Ok(Arc::new(Sql {
-        writer,
-        readers: pool,
-        limits: settings.limits(),
-        live: Arc::default(),
-        gate: Arc::default(),
-    }))
-}
-
-/// PostgreSQL with its schema up to date.
-pub async fn open_pool(settings: &Settings) -> Result<sqlx::PgPool, Error> {
     let options: PgConnectOptions = settings
         .url
         .parse()
@@ -133,5 +119,11 @@ pub async fn open_pool(settings: &Settings) -> Result<sqlx::PgPool, Error> {
         .await
         .map_err(|error| settings.refused(error))?;
     migrate(&pool).await?;
-    Ok(pool)
+    let writer = Writer::Each(pool.clone());
+    Ok(Arc::new(Sql {
+        writer,
+        readers: pool,
+        limits: settings.limits(),
+        live: Arc::default(),
+    }))
 }

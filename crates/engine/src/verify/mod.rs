@@ -15,7 +15,7 @@ mod rows;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use catalog::{Dossier, Kb, Page, VersionFile, replay};
+use catalog::{Dossier, Kb, Page, VersionFile};
 use index::{Space, SpaceAudit, VersionAudit};
 use model::{ContentHash, DocumentId, KbId, SourceUri, TenantId, VersionId};
 
@@ -31,8 +31,6 @@ pub struct Verified {
     pub disagreements: Vec<Disagreement>,
     /// Objects nothing refers to: no harm, and no use.
     pub leftovers: Vec<String>,
-    #[serde(skip)]
-    pub(crate) unowned: Vec<Key>,
 }
 
 /// Two stores that do not say the same.
@@ -72,13 +70,6 @@ pub(crate) enum Remedy {
     Forget(Space, VersionId),
 }
 
-/// What ledgers say is there, whether or not the catalog's rows do.
-#[derive(Default)]
-struct Recorded {
-    versions: BTreeSet<VersionId>,
-    originals: BTreeSet<ContentHash>,
-}
-
 /// What a document's rows, records and objects came to.
 struct Looked {
     lines: Vec<Vec<u8>>,
@@ -106,15 +97,10 @@ impl Engine {
         let kbs: HashMap<KbId, Kb> = kbs.into_iter().map(|kb| (kb.id, kb)).collect();
         let mut round = Round::begin(self, tenant, &kbs).await?;
         let mut looked: BTreeMap<DocumentId, Looked> = BTreeMap::new();
-        let mut recorded = Recorded::default();
         let mut page = Page::first(Page::MAX);
         loop {
             let listed = self.parts.catalog.dossiers(tenant, page).await?;
             for dossier in listed.items {
-                for one in replay(&dossier.ledger) {
-                    recorded.versions.insert(one.version);
-                    recorded.originals.extend(one.content_hash);
-                }
                 let seen = round.look(&dossier).await?;
                 looked.insert(dossier.document, seen);
             }
@@ -126,8 +112,9 @@ impl Engine {
         let astray = round.finish().await?;
         self.look_again(tenant, &kbs, &mut looked).await?;
         let astray = self.confirm(tenant, astray, &looked).await?;
-        let unowned = self.unowned(tenant, &recorded).await?;
-        Ok(sum_up(looked, astray, unowned))
+        let leftovers = self.unowned(tenant).await?;
+        let leftovers = leftovers.iter().map(Key::to_string).collect();
+        Ok(sum_up(looked, astray, leftovers))
     }
 
     /// What seemed wrong, or was finished meanwhile, is read once more: a purge, a cancel
@@ -367,7 +354,7 @@ fn astray(
 fn sum_up(
     looked: BTreeMap<DocumentId, Looked>,
     astray: Vec<Disagreement>,
-    unowned: Vec<Key>,
+    leftovers: Vec<String>,
 ) -> Verified {
     let mut lines: Vec<&[u8]> = Vec::new();
     for one in looked.values() {
@@ -383,7 +370,6 @@ fn sum_up(
         documents,
         chunks,
         disagreements: found.chain(astray).collect(),
-        leftovers: unowned.iter().map(Key::to_string).collect(),
-        unowned,
+        leftovers,
     }
 }

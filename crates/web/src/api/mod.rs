@@ -3,7 +3,6 @@
 pub mod account;
 pub mod api_keys;
 pub mod ask;
-pub mod backup;
 pub mod citations;
 pub mod dead_letters;
 pub mod documents;
@@ -21,6 +20,7 @@ pub mod tenants;
 pub mod uploads;
 pub mod users;
 pub mod versions;
+pub mod webhooks;
 
 use utoipa_axum::router::OpenApiRouter;
 
@@ -44,6 +44,7 @@ pub fn routes() -> OpenApiRouter<Gateway> {
         .merge(notices::routes())
         .merge(uploads::routes())
         .merge(tenants::routes())
+        .merge(webhooks::routes())
         .merge(status::routes())
         .merge(metrics::routes())
 }

@@ -9,7 +9,7 @@ use catalog::{
     Active, DocumentFilter, DocumentRow, Kb, Page, Removal, Run, RunFilter, Status, Version,
 };
 use futures::future::try_join_all;
-use model::{DocumentId, VersionId};
+use model::{DocumentId, RunStatus, VersionId};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -35,7 +35,7 @@ pub fn routes() -> Router<Gateway> {
 struct Looked {
     #[serde(default)]
     text: String,
-    /// `ready`, `failed`, `inactive` or `all`; else all but the inactive.
+    /// `all`, `inactive` or `failed`; else what answers or is on its way.
     #[serde(default)]
     show: String,
     cursor: Option<String>,
@@ -50,6 +50,7 @@ struct LibraryPage {
     shown: String,
     lines: Vec<DocumentLine>,
     next: Option<String>,
+    upload_limit: u64,
 }
 
 struct DocumentLine {
@@ -58,7 +59,7 @@ struct DocumentLine {
     uri: String,
     state: Word,
     size: String,
-    pages: u32,
+    pages: usize,
     chunks: String,
     versions: u32,
     updated: Moment,
@@ -73,14 +74,19 @@ async fn library(
 ) -> Shown {
     let (frame, kb) = Frame::of_kb(&gateway, &who, "documents", &kb).await?;
     let listed = listed(&gateway, &who, &kb, &looked).await?;
+    let lines = listed
+        .items
+        .into_iter()
+        .map(|row| line(&gateway, row, &who));
     let next = listed.next.map(|cursor| following(&looked, &cursor));
     show(&LibraryPage {
         frame,
         status: gateway.catalog().status(who.tenant, gateway.now()).await?,
-        lines: listed.items.into_iter().map(DocumentLine::from).collect(),
+        lines: try_join_all(lines).await?,
         next,
         text: looked.text,
         shown: looked.show,
+        upload_limit: gateway.settings().upload_limit,
     })
 }
 
@@ -98,9 +104,8 @@ async fn listed(
     let (active, state) = match looked.show.as_str() {
         "inactive" => (Active::Inactive, None),
         "failed" => (Active::All, Some(catalog::VersionState::Failed)),
-        "ready" => (Active::Active, None),
-        "all" => (Active::All, None),
-        _ => (Active::Current, None),
+        "active" => (Active::Active, None),
+        _ => (Active::All, None),
     };
     let text = looked.text.trim();
     let filter = DocumentFilter {
@@ -120,21 +125,27 @@ async fn listed(
         .await?)
 }
 
-impl From<DocumentRow> for DocumentLine {
-    fn from(row: DocumentRow) -> Self {
-        Self {
-            id: row.id,
-            name: document_name(&row),
-            uri: row.source_uri.to_string(),
-            state: document_state(&row),
-            size: row.size.map(size).unwrap_or_default(),
-            pages: row.pages,
-            chunks: count(row.chunks),
-            versions: row.versions,
-            updated: Moment(row.updated_at),
-            inspect: row.active,
-        }
-    }
+async fn line(
+    gateway: &Gateway,
+    row: DocumentRow,
+    who: &Principal,
+) -> Result<DocumentLine, Problem> {
+    let pages = match row.version {
+        Some(version) => gateway.catalog().pages(who.tenant, version).await?.len(),
+        None => 0,
+    };
+    Ok(DocumentLine {
+        id: row.id,
+        name: document_name(&row),
+        uri: row.source_uri.to_string(),
+        state: document_state(&row),
+        size: row.size.map(size).unwrap_or_default(),
+        pages,
+        chunks: count(row.chunks),
+        versions: row.versions,
+        updated: Moment(row.updated_at),
+        inspect: row.active,
+    })
 }
 
 #[derive(Template)]
@@ -147,6 +158,7 @@ struct DocumentPage {
     state: Word,
     versions: Vec<VersionLine>,
     runs: Vec<RunLine>,
+    busy: bool,
 }
 
 struct VersionLine {
@@ -155,7 +167,8 @@ struct VersionLine {
     can_answer: bool,
     version: Version,
     size: String,
-    pages: u64,
+    pages: usize,
+    chunks: String,
     created: Moment,
 }
 
@@ -183,6 +196,7 @@ async fn document(
         id,
         name: document_name(&row),
         state: document_state(&row),
+        busy: row.run_status.is_some_and(RunStatus::is_live),
         versions: try_join_all(versions).await?,
         row,
         runs: runs.items.into_iter().map(|run: Run| run.into()).collect(),
@@ -205,7 +219,8 @@ async fn version_line(
         active: row.active == Some(version.id),
         can_answer: done.contains(&version.state),
         size: size(version.size),
-        pages: pages.len() as u64,
+        pages: pages.len(),
+        chunks: count(version.chunks),
         created: Moment(version.created_at),
         version,
     })

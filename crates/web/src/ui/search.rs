@@ -86,9 +86,8 @@ impl HitCard {
 }
 
 fn name(hit: &Hit) -> String {
-    let names = [hit.title.as_deref().unwrap_or_default(), &hit.filename];
-    let named = names.into_iter().find(|name| !name.trim().is_empty());
-    named.map_or_else(|| last_part(hit.source_uri.as_str()), str::to_owned)
+    let title = hit.title.clone().filter(|title| !title.trim().is_empty());
+    title.unwrap_or_else(|| last_part(hit.source_uri.as_str()))
 }
 
 /// The inspector, open at the passage.
@@ -200,21 +199,12 @@ async fn ask(
 
 fn answered(q: &str, asked: ask::Asked) -> Answered {
     match asked.said {
-        Said::Nothing { missing } => Answered::Nothing {
-            missing: missing.iter().map(|stem| as_asked(q, stem)).collect(),
-        },
+        Said::Nothing { missing } => Answered::Nothing { missing },
         Said::Sentences(sentences) => {
             let quote = |said: &Sentence| quote(q, &asked.hits[said.hit], said);
             Answered::Quotes(sentences.iter().map(quote).collect())
         }
     }
-}
-
-/// The word of the question that a stem was cut from.
-fn as_asked(q: &str, stem: &str) -> String {
-    let mut words = q.split(|c: char| !c.is_alphanumeric());
-    let word = words.find(|word| word.to_lowercase().starts_with(stem));
-    word.unwrap_or(stem).to_owned()
 }
 
 fn quote(q: &str, hit: &Hit, said: &Sentence) -> Quote {
