@@ -6,10 +6,10 @@ export CARGO_TERM_COLOR ?= auto
 TEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo 'nextest run' || echo test)
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test test-api faults bench eval model postgres
+.PHONY: help run check test damage browser screenshots bench eval model postgres
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: model ## the product on this machine: http://127.0.0.1:8470
 	$(CARGO) run --release --locked -p gristmill-app -- serve
@@ -19,19 +19,21 @@ check: ## formatting, and clippy with warnings as errors
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 test: model postgres ## everything, set-up included
+	-scripts/fetch-browser
 	$(CARGO) $(TEST) --workspace --locked
-	@if command -v python3 >/dev/null && command -v curl >/dev/null; then $(MAKE) test-api; \
-	else echo "test-api left out: it needs python3 and curl"; fi
 
-test-api: ## the served OpenAPI description against the server, with schemathesis
-	scripts/test-api
+damage: ## damages a data folder in 200 drawn ways: verify names each, repair mends it
+	GRISTMILL_DAMAGES=200 $(CARGO) test --locked -p gristmill-app --test it every_damage -- --nocapture
+browser: ## the pages in headless Chromium, used as people use them
+	scripts/fetch-browser
+	GRISTMILL_BROWSER=needed $(CARGO) $(TEST) -p gristmill-app --test it --locked browser::
 
-faults: model postgres ## hundreds of seeds of failing seams, kills and power cuts
-	GRISTMILL_FAULT_SEEDS=500 $(CARGO) test --locked -p gristmill-shell --test faults -- --nocapture
-	GRISTMILL_FAULT_DOCUMENTS=1000 $(CARGO) test --locked -p gristmill-app --test it -- cancel:: crash::
+screenshots: ## every page, light and dark, desktop and phone, into screenshots/
+	scripts/fetch-browser
+	GRISTMILL_BROWSER=needed GRISTMILL_SCREENSHOTS=$(CURDIR)/screenshots \
+		$(CARGO) $(TEST) -p gristmill-app --test it --locked browser::every_page
 
 bench: model ## figures: a table, and JSON lines in bench/out/
-	$(CARGO) build --release --locked -p gristmill-app
 	$(CARGO) run --release --locked -p gristmill-bench --
 
 eval: ## scores the parsers on ../shared/eval, where that is there

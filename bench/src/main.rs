@@ -9,11 +9,9 @@ mod chunk;
 mod chunk_eval;
 mod coordinator;
 mod embed;
-mod http;
 mod index;
 mod parse;
 mod report;
-mod scale;
 mod series;
 mod thread;
 
@@ -30,10 +28,8 @@ const TOPICS: &[Topic] = &[
     ("coordinator", coordinator::run),
     ("embed", embed::run),
     ("embed-ir", embed::search),
-    ("http", http::run),
     ("index", index::run),
     ("parse", parse::run),
-    ("scale", scale::run),
     ("series", series::run),
     ("thread", thread::run),
 ];

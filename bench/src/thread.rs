@@ -12,8 +12,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use catalog::{FirstStart, GenerationSpec, JobFilter, NewJob, NewSource, Page};
 use engine::jobs::FolderSource;
-use engine::{Engine, Objects, Parts, SyncedFolder, SystemClock};
+use engine::{Engine, Objects, Parts, SystemClock};
 use model::{ChunkPolicy, TokenCounter};
+use object_store::local::LocalFileSystem;
 use parse::Hints;
 use providers::{Embedder, HashEmbedder, HashSettings, ModelInfo};
 use sandbox::{Program, Sandbox};
@@ -87,9 +88,13 @@ fn write_files(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub async fn open(data: &Path) -> anyhow::Result<Engine> {
+async fn open(data: &Path) -> anyhow::Result<Engine> {
     let store = |name: &str| -> anyhow::Result<Arc<dyn object_store::ObjectStore>> {
-        Ok(Arc::new(SyncedFolder::open(&data.join(name))?))
+        let path = data.join(name);
+        std::fs::create_dir_all(&path)?;
+        Ok(Arc::new(
+            LocalFileSystem::new_with_prefix(path)?.with_fsync(true),
+        ))
     };
     let url = format!("sqlite://{}", data.join("catalog.db").display());
     let program = Program::new(std::env::current_exe()?, &["parse-child"]);
@@ -110,10 +115,7 @@ pub async fn open(data: &Path) -> anyhow::Result<Engine> {
     Ok(Engine::new(engine::Settings::default(), parts))
 }
 
-pub async fn start(
-    engine: &Engine,
-    files: &Path,
-) -> anyhow::Result<(model::TenantId, model::JobId)> {
+async fn start(engine: &Engine, files: &Path) -> anyhow::Result<(model::TenantId, model::JobId)> {
     let parts = engine.parts();
     let now = parts.clock.now();
     let info = parts.embedder.info();

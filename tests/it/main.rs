@@ -1,15 +1,14 @@
 //! Scenarios through the public surfaces: the command line, the API, the manifests.
 
 mod api;
-mod cancel;
+mod browser;
 mod crash;
 mod damage;
 mod direction;
-mod isolation;
+mod keep;
 mod kill;
 mod meaning;
 mod mill;
 mod pages;
-mod server;
+mod served;
 mod thread;
-mod together;

@@ -1,117 +1,9 @@
 //! The pages over real HTTP, as a browser asks for them.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Stdio};
+use reqwest::StatusCode;
+use reqwest::header::{COOKIE, LOCATION, ORIGIN};
 
-use reqwest::header::{COOKIE, HeaderMap, LOCATION, ORIGIN, SET_COOKIE};
-use reqwest::multipart::{Form, Part};
-use reqwest::redirect::Policy;
-use reqwest::{Client, RequestBuilder, Response, StatusCode};
-
-use crate::mill::{Mill, text};
-
-const PASSWORD: &str = "grist-and-grain";
-
-/// A server of its own, ended with the test.
-struct Served {
-    child: Child,
-    base: String,
-    http: Client,
-    _mill: Mill,
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Served {
-    fn start() -> Self {
-        let mill = Mill::sqlite();
-        let mut child = mill
-            .command(&["serve", "--listen", "127.0.0.1:0"])
-            .env("GRISTMILL_AUTH_ADMIN_PASSWORD", PASSWORD)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the server starts");
-        let out = child.stdout.take().expect("it is piped");
-        let first = BufReader::new(out).lines().next();
-        let first = first.expect("it says where it is").expect("in UTF-8");
-        let base = first.rsplit(' ').next().expect("last word").to_owned();
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let http = Client::builder().no_proxy().redirect(Policy::none());
-        Self {
-            child,
-            base,
-            http: http.build().expect("a client can be made"),
-            _mill: mill,
-        }
-    }
-
-    fn get(&self, path: &str) -> RequestBuilder {
-        self.http.get(format!("{}{path}", self.base))
-    }
-
-    /// A form sent from one of our own pages.
-    fn post(&self, path: &str) -> RequestBuilder {
-        let request = self.http.post(format!("{}{path}", self.base));
-        request.header(ORIGIN, &self.base)
-    }
-
-    async fn sign_in(&self, login: &str, password: &str) -> Response {
-        let form = format!("login={login}&password={password}");
-        send(self.post("/sign-in").header(FORM.0, FORM.1).body(form)).await
-    }
-
-    async fn session(&self, login: &str) -> String {
-        let answer = self.sign_in(login, PASSWORD).await;
-        assert_eq!(answer.status(), StatusCode::SEE_OTHER);
-        cookie(answer.headers())
-    }
-
-    async fn page(&self, session: &str, path: &str) -> String {
-        let answer = send(self.get(path).header(COOKIE, session)).await;
-        assert_eq!(answer.status(), StatusCode::OK, "{path}");
-        answer.text().await.expect("a page is text")
-    }
-
-    /// Uploads and follows the events until the run has ended.
-    async fn ingest(&self, session: &str, name: &'static str, body: &'static str) {
-        let form = Form::new().part("file", Part::text(body).file_name(name));
-        let request = self.post("/v1/ingest").header(COOKIE, session);
-        let answer = send(request.multipart(form)).await;
-        assert_eq!(answer.status(), StatusCode::ACCEPTED);
-        let answer = answer.text().await.expect("an answer");
-        let run: serde_json::Value = serde_json::from_str(&answer).expect("JSON");
-        let path = format!("/v1/events/stream?run_id={}", text(&run["run_id"]));
-        let mut events = send(self.get(&path).header(COOKIE, session)).await;
-        let mut told = String::new();
-        while !told.contains("succeeded") {
-            let piece = events.chunk().await.expect("the stream goes on");
-            let piece = piece.expect("the run ends before its stream");
-            told.push_str(&String::from_utf8_lossy(&piece));
-            assert!(!told.contains("failed"), "{told}");
-        }
-    }
-}
-
-const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
-
-async fn send(request: RequestBuilder) -> Response {
-    request.send().await.expect("the server answers")
-}
-
-fn cookie(headers: &HeaderMap) -> String {
-    let set = headers[SET_COOKIE].to_str().expect("plain");
-    assert!(
-        set.contains("HttpOnly") && set.contains("SameSite=Strict"),
-        "{set}"
-    );
-    set.split(';').next().expect("name and value").to_owned()
-}
+use crate::served::{FORM, PASSWORD, Served, send};
 
 #[tokio::test]
 async fn only_who_signs_in_from_our_own_page_gets_in() {
@@ -131,7 +23,12 @@ async fn only_who_signs_in_from_our_own_page_gets_in() {
         "{policy}"
     );
     assert!(!policy.contains("unsafe"), "{policy}");
-    assert!(page.text().await.unwrap().contains("Drop files anywhere"));
+    assert!(
+        page.text()
+            .await
+            .unwrap()
+            .contains("Drop files or folders anywhere")
+    );
 
     let foreign = served.http.post(format!("{}/sign-out", served.base));
     let foreign = foreign
@@ -147,7 +44,7 @@ async fn hostile_names_and_contents_are_listed_found_and_shown_as_plain_text() {
     let name = "<img src=x onerror=alert(1)>.txt";
     let body =
         "Rye bread keeps longer than wheat. <script>alert(2)</script> \"><svg onload=alert(3)>";
-    served.ingest(&session, name, body).await;
+    assert_eq!(served.ingest(&session, name, body).await, "succeeded");
 
     let library = served.page(&session, "/kb/default").await;
     assert!(
@@ -171,7 +68,10 @@ async fn hostile_names_and_contents_are_listed_found_and_shown_as_plain_text() {
         .expect("closed")
         .replace("&#38;", "&");
     let inspector = served.page(&session, &format!("/versions/{link}")).await;
-    assert!(inspector.contains("class=\"chunk chosen\""), "{inspector}");
+    assert!(
+        inspector.contains("class=\"stretch chosen\""),
+        "{inspector}"
+    );
     for page in [library, found, answer, inspector] {
         assert!(
             !page.contains("<img src=x") && !page.contains("<svg onload"),

@@ -7,13 +7,15 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::net::SocketAddr;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use model::{TenantId, UserId};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
+
+use crate::secrets;
 
 /// Where the holder answers, and as whom the command line may call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,6 +103,29 @@ impl Folder {
         }
     }
 
+    /// Sees to it that only the owner reads the folder, its catalog and its secrets; a folder
+    /// copied here or made by an older release may be open to others.
+    pub fn tighten(&self, has_catalog: bool) -> anyhow::Result<()> {
+        if has_catalog {
+            // The database gives its own mode to the files it keeps beside itself.
+            let path = self.join(CATALOG);
+            let mut options = OpenOptions::new();
+            let made = options.append(true).create(true).mode(0o600).open(&path);
+            made.with_context(|| format!("cannot open `{}`", path.display()))?;
+        }
+        restrict(&self.path, 0o700)?;
+        let beside = ["-wal", "-shm"].map(|end| format!("{CATALOG}{end}"));
+        let secrets = [CATALOG, secrets::FILE, secrets::FIRST_PASSWORD, "lock"];
+        for name in secrets
+            .iter()
+            .copied()
+            .chain(beside.iter().map(String::as_str))
+        {
+            restrict(&self.join(name), 0o600)?;
+        }
+        Ok(())
+    }
+
     /// Bytes of disk a writer here may still use.
     pub fn free_bytes(&self) -> anyhow::Result<u64> {
         let stat = rustix::fs::statvfs(&self.path)
@@ -108,6 +133,24 @@ impl Folder {
             .context("cannot see how much room is left on the disk")?;
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
     }
+}
+
+const CATALOG: &str = "catalog.db";
+
+/// Takes away what a mode gives to others, and says so.
+fn restrict(path: &Path, mode: u32) -> anyhow::Result<()> {
+    let found = match fs::metadata(path) {
+        Ok(found) => found.permissions().mode() & 0o777,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error).with_context(|| format!("`{}`", path.display())),
+    };
+    if found & !mode != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(found & mode))
+            .with_context(|| format!("cannot close `{}` to others", path.display()))?;
+        let was = format!("{found:o}");
+        tracing::warn!(path = %path.display(), was, "was open to others; now its owner's alone");
+    }
+    Ok(())
 }
 
 impl Lock {
@@ -127,6 +170,27 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+
+    #[test]
+    fn what_was_open_to_others_is_closed_when_it_is_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::create(dir.path()).unwrap();
+        let mode = |name: &str| {
+            fs::metadata(folder.join(name))
+                .unwrap()
+                .permissions()
+                .mode()
+        };
+        for name in ["catalog.db", secrets::FILE] {
+            fs::write(folder.join(name), "").unwrap();
+            fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o644)).unwrap();
+        }
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        folder.tighten(true).unwrap();
+        assert_eq!(mode("catalog.db") & 0o777, 0o600);
+        assert_eq!(mode(secrets::FILE) & 0o777, 0o600);
+        assert_eq!(mode("") & 0o777, 0o700);
+    }
 
     #[test]
     fn a_second_claim_learns_where_the_first_answers() {

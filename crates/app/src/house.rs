@@ -7,15 +7,17 @@ use std::time::Duration;
 use anyhow::Context as _;
 use catalog::{FirstStart, FirstStarted, Role};
 use chrono::TimeDelta;
-use engine::{Engine, Figures, Objects, SyncedFolder, SystemClock};
+use engine::backup::Local;
+use engine::{Engine, Figures, Objects, SystemClock};
 use model::ChunkPolicy;
+use object_store::local::LocalFileSystem;
 use sandbox::{Program, Sandbox};
 use shell::Workers;
 use tokio_util::sync::CancellationToken;
 use web::auth::{Keys, password};
 use web::{Gateway, Parts, Settings};
 
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::folder::{Folder, Lock};
 use crate::{embedding, secrets};
 
@@ -42,6 +44,7 @@ impl House {
     /// Opens everything in a folder that is ours.
     pub async fn open(folder: &Folder, lock: Lock, config: &Config) -> anyhow::Result<Self> {
         let keys = secrets::ensure(folder, &config.auth.jwt_secret)?;
+        folder.tighten(config.catalog.url.is_empty())?;
         let embedder = embedding::open(config)?;
         let catalog = catalog::open(&catalog_settings(folder, config))
             .await
@@ -57,7 +60,7 @@ impl House {
             clock: Arc::new(SystemClock),
             figures: Figures::new(store(folder.path())?),
         };
-        let engine = Arc::new(Engine::new(engine_settings(config), parts));
+        let engine = Arc::new(Engine::new(engine_settings(folder, config), parts));
         // The lock is ours, so whoever held leases here is dead.
         // The folder is ours alone, and so is a catalog inside it; a shared one is not.
         if config.catalog.url.is_empty() {
@@ -72,6 +75,7 @@ impl House {
                 keys: keys.clone(),
                 first,
                 free_bytes: free_bytes(folder),
+                in_force: config::in_force(config),
                 stop: stop.clone(),
             },
         );
@@ -96,8 +100,6 @@ impl House {
         let defaults = shell::Settings::default();
         let settings = shell::Settings {
             prep_slots: defaults.prep_slots.max(config.workers.parse_slots),
-            guard_every: Duration::from_secs(config.guard.every_seconds),
-            janitor_every: minutes(config.janitor.every_minutes),
             ..defaults
         };
         self.workers = Some(Workers::start(self.engine.clone(), settings));
@@ -142,7 +144,7 @@ pub fn sign(keys: &Keys, tenant: model::TenantId, admin: model::UserId) -> Strin
     keys.sign((admin, tenant, Role::Admin), chrono::Utc::now(), TOKEN_LIFE)
 }
 
-fn catalog_settings(folder: &Folder, config: &Config) -> catalog::Settings {
+pub fn catalog_settings(folder: &Folder, config: &Config) -> catalog::Settings {
     let url = if config.catalog.url.is_empty() {
         format!("sqlite://{}", folder.join("catalog.db").display())
     } else {
@@ -167,9 +169,11 @@ async fn open_index(folder: &Folder) -> anyhow::Result<index::Index> {
 
 /// A folder as an object store whose writes are on the disk before they count.
 fn store(path: &Path) -> anyhow::Result<Arc<dyn object_store::ObjectStore>> {
-    let store = SyncedFolder::open(path)
+    std::fs::create_dir_all(path)
+        .with_context(|| format!("cannot make the folder `{}`", path.display()))?;
+    let store = LocalFileSystem::new_with_prefix(path)
         .with_context(|| format!("cannot open the folder `{}`", path.display()))?;
-    Ok(Arc::new(store))
+    Ok(Arc::new(store.with_fsync(true)))
 }
 
 /// Children of this very program read the documents.
@@ -245,21 +249,13 @@ async fn first_start(
     Ok((started, secrets::unshown_password(folder)))
 }
 
-const fn minutes(n: u64) -> Duration {
-    Duration::from_secs(n.saturating_mul(60))
-}
-
-fn engine_settings(config: &Config) -> engine::Settings {
+fn engine_settings(folder: &Folder, config: &Config) -> engine::Settings {
     engine::Settings {
-        guard: engine::guard::Settings {
-            queued: minutes(config.guard.queued_hours.saturating_mul(60)),
-            running: minutes(config.guard.running_minutes),
-        },
-        janitor: engine::janitor::Settings {
-            orphans: minutes(config.janitor.orphans_hours.saturating_mul(60)),
-            failed_uploads: minutes(config.janitor.failed_uploads_days.saturating_mul(24 * 60)),
-            events: minutes(config.janitor.events_days.saturating_mul(24 * 60)),
-        },
+        local: Some(Local {
+            index: folder.join("index"),
+            objects: folder.join("objects"),
+            beside: vec![folder.join(secrets::FILE)],
+        }),
         file_limit: config.upload.max_mb << 20,
         #[cfg(debug_assertions)]
         marks_too_early: std::env::var("GRISTMILL_PLANT").is_ok_and(|bug| bug == "marks_too_early"),

@@ -9,7 +9,6 @@ mod explain;
 mod folder;
 mod house;
 mod log;
-mod otel;
 mod secrets;
 mod session;
 
@@ -18,8 +17,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser as _};
 
 use cli::{Cli, Command, ConfigAction};
-use config::{Config, Loaded};
-use otel::Exporter;
+use config::Config;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -67,25 +65,18 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         command => {
-            let loaded = load(&cli.globals, &flags(&command))?;
+            let config = load(&cli.globals, &flags(&command))?;
             let quiet = if matches!(command, Command::Serve(_)) {
                 "info"
             } else {
                 "warn"
             };
-            let exporter = log::start(&loaded.config, quiet, cli.globals.verbose);
+            log::start(config.log.format, quiet, cli.globals.verbose);
             watch_crash_points()?;
             let runtime = tokio::runtime::Builder::new_multi_thread()
                 .enable_all()
                 .build()?;
-            let code = runtime.block_on(async {
-                let exporting = exporter.map(Exporter::start);
-                let code = perform(&loaded.config, command).await;
-                if let Some(exporting) = exporting {
-                    exporting.finish().await;
-                }
-                code
-            })?;
+            let code = runtime.block_on(perform(&config, command))?;
             tell_points()?;
             Ok(code)
         }
@@ -123,6 +114,8 @@ async fn perform(config: &Config, command: Command) -> anyhow::Result<ExitCode> 
         Command::Metrics(args) => commands::metrics::run(config, &args).await.map(|()| done),
         Command::Doctor(args) => commands::doctor::run(config, &args).await,
         Command::Verify(args) => commands::verify::run(config, &args).await,
+        Command::Backup(args) => commands::backup::run(config, &args).await.map(|()| done),
+        Command::Restore(args) => commands::backup::restore(config, &args).await,
         Command::Repair(args) => commands::verify::repair(config, &args).await,
         Command::CrashTest(args) => commands::crash_test::run(config, &args).await,
         Command::ParseChild | Command::Completions { .. } | Command::Man | Command::Config(_) => {
@@ -131,7 +124,7 @@ async fn perform(config: &Config, command: Command) -> anyhow::Result<ExitCode> 
     }
 }
 
-fn load(globals: &cli::Globals, more: &[(&'static str, String)]) -> anyhow::Result<Loaded> {
+fn load(globals: &cli::Globals, more: &[(&'static str, String)]) -> anyhow::Result<Config> {
     let mut flags = globals.settings();
     flags.extend_from_slice(more);
     // What is not UTF-8 cannot be one of ours.

@@ -10,8 +10,8 @@ use web::auth::{Key, Keys};
 
 use crate::folder::Folder;
 
-const FILE: &str = "secrets.json";
-const FIRST_PASSWORD: &str = "first-password";
+pub const FILE: &str = "secrets.json";
+pub const FIRST_PASSWORD: &str = "first-password";
 
 #[derive(Serialize, Deserialize)]
 struct Secrets {

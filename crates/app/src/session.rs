@@ -28,8 +28,6 @@ pub enum Needs {
 
 /// A server that starts needs a moment before it says where it answers.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Longer waits are told.
-const BRIEF: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 impl Session {
@@ -42,7 +40,6 @@ impl Session {
         }
         let folder = Folder::create(&config.data)?;
         let begun = tokio::time::Instant::now();
-        let mut told = false;
         loop {
             match folder.claim()? {
                 Claimed::Ours(lock) => {
@@ -59,11 +56,6 @@ impl Session {
                 }
                 Claimed::Theirs(Some(holder)) => return Self::with(&folder, config, &holder),
                 Claimed::Theirs(None) if begun.elapsed() < PATIENCE => {
-                    if !told && begun.elapsed() > BRIEF {
-                        told = true;
-                        let path = folder.path().display();
-                        eprintln!("waiting: another gristmill command is working in `{path}`");
-                    }
                     tokio::time::sleep(LOOK_AGAIN).await;
                 }
                 Claimed::Theirs(None) => return Err(busy(&folder)),
@@ -90,25 +82,6 @@ impl Session {
         let mut session = Self::open(&config, Needs::Answers).await?;
         session.temporary = Some(temporary);
         Ok(session)
-    }
-
-    /// In a folder that is gone afterwards, whoever holds the configured one; with a model that
-    /// needs no weights.
-    pub async fn isolated(config: &Config, needs: Needs) -> anyhow::Result<Self> {
-        let temporary = tempfile::tempdir().context("cannot make a temporary folder")?;
-        let mut config = config.clone();
-        config.data = temporary.path().to_owned();
-        config.catalog.url.clear();
-        config.auth.enabled = true;
-        config.embedding.provider = "hash".to_owned();
-        let mut session = Self::open(&config, needs).await?;
-        session.temporary = Some(temporary);
-        Ok(session)
-    }
-
-    /// Of the house, where it is in this process.
-    pub fn router(&self) -> Option<axum::Router> {
-        self.house.as_ref().map(House::router)
     }
 
     fn with(folder: &Folder, config: &Config, holder: &Holder) -> anyhow::Result<Self> {

@@ -17,5 +17,7 @@ mod sql;
 pub use error::Error;
 pub use records::*;
 pub use scratch::Scratch;
-pub use seam::{Accounts, Audit, Catalog, Hooks, Jobs, Library, Operations, Queue, Runs};
-pub use sql::{Settings, open};
+pub use seam::{
+    Accounts, Audit, Backup, Catalog, Frozen, Hooks, Jobs, Library, Operations, Queue, Runs,
+};
+pub use sql::{Settings, load, open};

@@ -6,6 +6,7 @@
 //! engine knows no shell; a shell turns its kind of delivery into one call here.
 
 pub mod ask;
+pub mod backup;
 pub mod bucket;
 pub mod citation;
 pub mod clock;
@@ -23,7 +24,6 @@ mod repair;
 pub mod retry;
 pub mod search;
 mod stage;
-mod synced_folder;
 mod verify;
 
 mod prep;
@@ -45,9 +45,9 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::{Disposition, Error};
 pub use figures::Figures;
 pub use objects::Objects;
+pub use removal::{Purged, Residue};
 pub use repair::{Outcome, Repaired};
 pub use stage::{Passing, Stage};
-pub use synced_folder::SyncedFolder;
 pub use verify::{Disagreement, Verified};
 
 use embedding::Embeddings;
@@ -62,6 +62,8 @@ pub struct Settings {
     pub janitor: janitor::Settings,
     /// The largest file a folder source takes in.
     pub file_limit: u64,
+    /// Where the stores lie, if on this machine.
+    pub local: Option<backup::Local>,
     /// A bug on purpose: units are marked done before their chunks are durable. For the
     /// proof that `crash-test` would notice; no release has it.
     #[cfg(debug_assertions)]
@@ -76,6 +78,7 @@ impl Default for Settings {
             guard: guard::Settings::default(),
             janitor: janitor::Settings::default(),
             file_limit: 50 << 20,
+            local: None,
             #[cfg(debug_assertions)]
             marks_too_early: false,
         }

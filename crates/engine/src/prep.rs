@@ -32,7 +32,6 @@ impl Engine {
             .await?;
 
         let prepared = Prepared {
-            pass,
             units: units.iter().map(|u| (u.name.clone(), u.index)).collect(),
             artifacts,
             title: parsed.title,
@@ -43,7 +42,15 @@ impl Engine {
             warnings: parsed.warnings,
         };
         let now = self.parts.clock.now();
-        Ok(self.parts.catalog.prepared(claim, prepared, now).await?)
+        let (opened, follow_ups) = self.parts.catalog.prepared(claim, prepared, now).await?;
+        if opened == pass {
+            Ok(follow_ups)
+        } else {
+            Err(Error::PassMoved {
+                opened,
+                written: pass,
+            })
+        }
     }
 
     /// What the stored original says, in a confined child.

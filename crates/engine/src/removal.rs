@@ -3,12 +3,44 @@
 //! In that order, so that what is left of an interrupted removal can be found again
 //! through the rows that still name it.
 
-use catalog::Removing;
+use std::collections::BTreeSet;
+
+use catalog::{LiveFilter, Removing};
 use index::Space;
 use model::{DocumentId, JobId, TenantId, UserId};
 
 use crate::objects::Key;
 use crate::{Engine, Error};
+
+/// What a purge took away, and what a scan of every store finds of it afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Purged {
+    pub versions: u64,
+    pub residue: Residue,
+}
+
+/// Counted by scanning; all zero when everything is gone. The ledger and the runs stay: they
+/// tell that it was there, not what it said.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Residue {
+    pub rows: u64,
+    pub chunks: u64,
+    pub vectors: u64,
+    pub text_entries: u64,
+    pub objects: u64,
+}
+
+fn space_of(tenant: TenantId, version: &Removing) -> Space {
+    Space {
+        tenant,
+        kb: version.kb,
+        generation: version.generation,
+    }
+}
+
+fn spaces(tenant: TenantId, removed: &[Removing]) -> BTreeSet<Space> {
+    removed.iter().map(|one| space_of(tenant, one)).collect()
+}
 
 impl Engine {
     /// Removes what only this job brought. May be interrupted and called again.
@@ -26,13 +58,13 @@ impl Engine {
         }
     }
 
-    /// A document and everything of it, for good.
+    /// A document and everything of it, for good; then looks everywhere for what is left.
     pub async fn purge(
         &self,
         tenant: TenantId,
         document: DocumentId,
         by: Option<UserId>,
-    ) -> Result<u64, Error> {
+    ) -> Result<Purged, Error> {
         let now = self.parts.clock.now();
         let removing = self
             .parts
@@ -40,7 +72,61 @@ impl Engine {
             .begin_purge(tenant, document, by, now)
             .await?;
         self.forget(tenant, &removing).await?;
-        Ok(removing.len() as u64)
+        self.reclaim(tenant, &removing).await?;
+        Ok(Purged {
+            versions: removing.len() as u64,
+            residue: self.residue(tenant, document, &removing).await?,
+        })
+    }
+
+    /// What is forgotten is only marked in the index's postings and in its text; this takes
+    /// it out of both.
+    async fn reclaim(&self, tenant: TenantId, removed: &[Removing]) -> Result<(), Error> {
+        for space in spaces(tenant, removed) {
+            let filter = LiveFilter {
+                generation: Some(space.generation),
+                ..LiveFilter::default()
+            };
+            let live = self.parts.catalog.live(tenant, space.kb, filter).await?;
+            self.parts.index.compact(space, &live.numbers).await?;
+        }
+        Ok(())
+    }
+
+    /// Scans every store for anything of a document that was purged.
+    async fn residue(
+        &self,
+        tenant: TenantId,
+        document: DocumentId,
+        removed: &[Removing],
+    ) -> Result<Residue, Error> {
+        let dossier = self.parts.catalog.dossier(tenant, document).await?;
+        let snapshot = self.view(0).await?;
+        let mut residue = Residue {
+            rows: dossier.versions.len() as u64
+                + dossier.activations.len() as u64
+                + u64::from(dossier.head.is_some()),
+            ..Residue::default()
+        };
+        let held = self.parts.catalog.held(tenant).await?;
+        let elsewhere = |one: &Removing| held.iter().any(|h| h.content_hash == one.content_hash);
+        for one in removed {
+            let space = space_of(tenant, one);
+            let left = snapshot.residue(space, one.version).await?;
+            residue.chunks += left.records;
+            residue.vectors += left.vectors;
+            residue.text_entries += left.text_entries;
+            let objects = &self.parts.objects;
+            for prefix in [Key::version, Key::cached] {
+                let left = objects.list_below(&prefix(tenant, one.version)).await?;
+                residue.objects += left.len() as u64;
+            }
+            let original = Key::original(tenant, &one.content_hash);
+            // Another document may have the same bytes; then they are that one's.
+            let left = !elsewhere(one) && objects.exists(&original).await?;
+            residue.objects += u64::from(left);
+        }
+        Ok(residue)
     }
 
     /// Index first, then objects, then the rows that name them: what is left of an
@@ -49,11 +135,7 @@ impl Engine {
         let _moving = self.still.read().await;
         let mut receipts = Vec::with_capacity(removing.len());
         for version in removing {
-            let space = Space {
-                tenant,
-                kb: version.kb,
-                generation: version.generation,
-            };
+            let space = space_of(tenant, version);
             receipts.push(self.parts.index.forget(space, version.version).await?);
         }
         for receipt in receipts {

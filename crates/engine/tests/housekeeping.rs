@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use catalog::{Claim, NewUpload, UploadEnd};
 use chrono::{TimeDelta, Utc};
 use engine::objects::Key;
-use engine::{Disposition, Engine, Figures, ManualClock, Objects, Parts, Settings};
-use index::{Fence, Flush, Space, UnitPlace};
-use model::{ContentHash, ModelName, StepKind, UnitName, VersionId};
+use engine::{Engine, Figures, ManualClock, Objects, Parts, Settings};
+use model::ContentHash;
 use object_store::memory::InMemory;
-use sandbox::Sandbox;
+use sandbox::{Program, Sandbox};
 use testkit::Place;
 
 struct House {
@@ -21,6 +19,10 @@ struct House {
 }
 
 async fn house() -> House {
+    house_with(Settings::default()).await
+}
+
+async fn house_with(settings: Settings) -> House {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("sqlite://{}", folder.path().join("catalog.db").display());
     let catalog = catalog::open(&catalog::Settings::new(url)).await.unwrap();
@@ -34,12 +36,16 @@ async fn house() -> House {
         index: index.await.unwrap(),
         objects: Objects::new(Arc::new(InMemory::new())),
         embedder: providers::open(&hash).unwrap(),
-        sandbox: Arc::new(Sandbox::unconfined_for_tests()),
+        // Nothing is parsed here, so no child is ever started.
+        sandbox: Arc::new(Sandbox::new(
+            sandbox::Settings::default(),
+            Program::new("none", &[]),
+        )),
         clock: clock.clone(),
         figures: Figures::new(Arc::new(InMemory::new())),
     };
     House {
-        engine: Engine::new(Settings::default(), parts),
+        engine: Engine::new(settings, parts),
         clock,
         place,
         _folder: folder,
@@ -124,115 +130,40 @@ async fn figures_are_kept_of_the_machine_and_of_each_tenant_for_itself() {
     assert_eq!(lines.unwrap(), []);
 }
 
-impl House {
-    async fn claim(&self, worker: &str) -> Claim {
-        let lease = std::time::Duration::from_secs(60);
-        let now = engine::Clock::now(&*self.clock);
-        let catalog = &self.engine.parts().catalog;
-        let claims = catalog.claim(&[StepKind::Prep], worker, 1, lease, now);
-        claims.await.unwrap().remove(0)
-    }
-
-    async fn admit(&self) {
-        let now = engine::Clock::now(&*self.clock);
-        let admission = self.place.file("a.txt", "a", now);
-        let catalog = &self.engine.parts().catalog;
-        catalog.admit(admission, now).await.unwrap();
-    }
-}
-
 #[tokio::test]
-async fn a_worker_not_heard_from_is_taken_over_and_can_write_nothing_any_more() {
-    let house = house().await;
-    house.admit().await;
-    let stalled = house.claim("first").await;
-    house.clock.advance(TimeDelta::minutes(2));
-    let taken = house.claim("second").await;
-    assert_eq!((stalled.unanswered, taken.unanswered), (0, 1));
-    house.engine.taken_over(&taken);
-
-    let original = Key::original(house.place.tenant, &ContentHash::of(b"a"));
-    let objects = &house.engine.parts().objects;
-    objects
-        .put(&original, Bytes::from_static(b"a"))
-        .await
-        .unwrap();
-    let woke = house.engine.perform(&stalled).await.unwrap_err();
-    assert_eq!(woke.disposition(), Disposition::Drop);
-    assert_eq!(house.engine.perform(&taken).await.unwrap().len(), 1);
-    assert_eq!(house.engine.housekeeping().guarded.steps_taken_over, 1);
-}
-
-#[tokio::test]
-async fn leases_of_a_dead_process_end_when_the_next_one_starts() {
-    let house = house().await;
-    house.admit().await;
-    house.claim("dead").await;
-    assert_eq!(house.engine.take_over().await.unwrap(), 1);
-    assert_eq!(house.engine.housekeeping().guarded.leases_ended, 1);
-    assert_eq!(house.claim("living").await.unanswered, 1);
-}
-
-#[tokio::test]
-async fn what_index_and_objects_hold_of_versions_that_are_gone_is_taken_away() {
-    let house = house().await;
-    let parts = house.engine.parts();
-    let version: VersionId = VersionId::from_uuid(uuid::Uuid::now_v7());
-    let place = UnitPlace {
-        space: Space {
-            tenant: house.place.tenant,
-            kb: house.place.kb,
-            generation: house.place.generation,
-        },
-        version,
-        number: 0,
-        unit: UnitName::new("u").unwrap(),
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it leaves what a killed process would"
+)]
+async fn a_write_that_was_never_finished_is_swept_when_it_is_old() {
+    let stores = tempfile::tempdir().unwrap();
+    let local = engine::backup::Local {
+        index: stores.path().join("index"),
+        objects: stores.path().join("objects"),
+        beside: Vec::new(),
     };
-    let model = ModelName::new("test", "words");
-    let written = parts.index.replace_unit(place, Fence(1), &model, vec![]);
-    written.await.unwrap().durable().await.unwrap();
-    let text = Key::text(house.place.tenant, version, 1);
-    parts.objects.put(&text, Bytes::new()).await.unwrap();
-
-    let round = house.engine.tidy().await.unwrap();
-    assert_eq!((round.unreachable, round.leftovers), (1, 0), "too young");
-    let snapshot = parts.index.snapshot(Flush(0)).await.unwrap();
-    assert!(snapshot.versions().await.unwrap().is_empty());
+    std::fs::create_dir_all(local.index.join("slate/wal")).unwrap();
+    std::fs::create_dir_all(local.objects.join("staging")).unwrap();
+    let names = [
+        "index/slate/wal/1.sst#1",
+        "objects/staging/a#12",
+        "objects/staging/a",
+    ];
+    let files = names.map(|name| stores.path().join(name));
+    for file in &files {
+        std::fs::write(file, "half").unwrap();
+    }
+    let house = house_with(Settings {
+        local: Some(local),
+        ..Settings::default()
+    });
+    let house = house.await;
+    assert_eq!(
+        house.engine.tidy().await.unwrap().staged,
+        0,
+        "it may still be under way"
+    );
     house.clock.advance(TimeDelta::hours(25));
-    let round = house.engine.tidy().await.unwrap();
-    assert_eq!((round.unreachable, round.leftovers), (0, 1));
-    assert!(!parts.objects.exists(&text).await.unwrap());
-}
-
-#[tokio::test]
-async fn bytes_of_a_failed_upload_are_kept_for_a_week() {
-    let house = house().await;
-    let parts = house.engine.parts();
-    let staged = Key::staging(uuid::Uuid::now_v7());
-    parts.objects.put(&staged, Bytes::new()).await.unwrap();
-    let now = Utc::now();
-    let upload = NewUpload {
-        kb: house.place.kb,
-        object_key: staged.to_string(),
-        filename: "a.txt".into(),
-        size: 0,
-        media_type: None,
-        initiated_by: None,
-        expires_at: now + TimeDelta::hours(1),
-    };
-    let tenant = house.place.tenant;
-    let upload = parts
-        .catalog
-        .create_upload(tenant, upload, now)
-        .await
-        .unwrap();
-    let end = UploadEnd::Failed {
-        error: "it was no document".into(),
-    };
-    let ended = parts.catalog.finish_upload(tenant, upload.id, end, now);
-    ended.await.unwrap();
-    house.clock.advance(TimeDelta::days(6));
-    assert_eq!(house.engine.tidy().await.unwrap().staged, 0);
-    house.clock.advance(TimeDelta::days(2));
-    assert_eq!(house.engine.tidy().await.unwrap().staged, 1);
+    assert_eq!(house.engine.tidy().await.unwrap().staged, 2);
+    assert_eq!(files.map(|file| file.exists()), [false, false, true]);
 }

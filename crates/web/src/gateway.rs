@@ -7,13 +7,12 @@ use axum::http::StatusCode;
 use catalog::{Catalog, FirstStarted, Role};
 use chrono::{DateTime, TimeDelta, Utc};
 use engine::Engine;
-use model::{Strategy, TenantId};
+use model::Strategy;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::{Keys, Principal, Throttle};
 use crate::problem::Problem;
-use crate::traffic::Traffic;
 
 /// What can be tuned.
 #[derive(Debug, Clone)]
@@ -36,6 +35,17 @@ pub struct Settings {
     pub disk_reserve: u64,
 }
 
+/// A setting as it is in force, secrets masked.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// `section.name`.
+    pub key: &'static str,
+    pub value: String,
+    /// Where the value came from, in plain words.
+    pub origin: String,
+    pub about: &'static str,
+}
+
 /// Room left on the disk of the data folder; `None` where it cannot be told.
 pub type FreeBytes = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
 
@@ -46,6 +56,8 @@ pub struct Parts {
     /// The first tenant and its admin: who the command line speaks for.
     pub first: FirstStarted,
     pub free_bytes: FreeBytes,
+    /// Every setting, for whoever looks after the house.
+    pub in_force: Vec<Setting>,
     /// Ends streams when the server stops.
     pub stop: CancellationToken,
 }
@@ -58,7 +70,6 @@ struct Inner {
     parts: Parts,
     throttle: Throttle,
     turns: Semaphore,
-    traffic: Traffic,
     started: DateTime<Utc>,
 }
 
@@ -71,7 +82,6 @@ impl Gateway {
             parts,
             throttle: Throttle::default(),
             turns,
-            traffic: Traffic::default(),
             started,
         }))
     }
@@ -92,11 +102,6 @@ impl Gateway {
         self.0.parts.engine.parts().clock.now()
     }
 
-    /// Whether any worker is at anything.
-    pub async fn busy(&self) -> Result<bool, Problem> {
-        Ok(self.catalog().busy(self.now()).await?)
-    }
-
     pub fn started(&self) -> DateTime<Utc> {
         self.0.started
     }
@@ -114,23 +119,22 @@ impl Gateway {
         &self.0.turns
     }
 
-    pub fn traffic(&self) -> &Traffic {
-        &self.0.traffic
-    }
-
     pub fn stop(&self) -> &CancellationToken {
         &self.0.parts.stop
     }
 
-    /// Room on the disk, where it can be told and is less than there should be.
-    pub fn scarce_disk(&self) -> Option<u64> {
-        let free = (self.0.parts.free_bytes)();
-        free.filter(|free| *free < self.0.settings.disk_reserve)
+    pub fn in_force(&self) -> &[Setting] {
+        &self.0.parts.in_force
+    }
+
+    pub fn free_bytes(&self) -> Option<u64> {
+        (self.0.parts.free_bytes)()
     }
 
     /// Refuses early when the disk is nearly full: half a document helps nobody.
     pub fn check_disk(&self) -> Result<(), Problem> {
-        match self.scarce_disk() {
+        let free = self.free_bytes();
+        match free.filter(|free| *free < self.0.settings.disk_reserve) {
             None => Ok(()),
             Some(free) => Err(Problem::new(
                 StatusCode::INSUFFICIENT_STORAGE,
@@ -142,13 +146,13 @@ impl Gateway {
     }
 
     /// Whether this is the tenant of whoever runs the server: the first one.
-    pub fn is_operator_tenant(&self, tenant: TenantId) -> bool {
-        tenant == self.0.parts.first.tenant
+    pub fn is_operator(&self, who: &Principal) -> bool {
+        who.tenant == self.0.parts.first.tenant
     }
 
     /// Tenants and folders of this machine are its operator's business.
     pub fn check_operator(&self, who: &Principal) -> Result<(), Problem> {
-        if self.is_operator_tenant(who.tenant) {
+        if self.is_operator(who) {
             return Ok(());
         }
         Err(Problem::new(

@@ -3,7 +3,6 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use engine::objects::Key;
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -26,10 +25,6 @@ async fn livez() -> &'static str {
     "ok"
 }
 
-/// The cause is in the log, where the flush failed.
-pub const INDEX_STOPPED: &str =
-    "the index takes no more writes; mend the cause the log names and start the server again";
-
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Ready {
     pub ready: bool,
@@ -45,20 +40,6 @@ async fn readyz(State(gateway): State<Gateway>) -> (StatusCode, Json<Ready>) {
     if let Err(error) = gateway.catalog().tenants().await {
         tracing::warn!(%error, "not ready");
         missing.push("the catalog's database does not answer".to_owned());
-    }
-    let parts = gateway.engine().parts();
-    if parts.index.has_stopped() {
-        missing.push(INDEX_STOPPED.to_owned());
-    }
-    if let Err(error) = parts.objects.exists(&Key::all_staged()).await {
-        tracing::warn!(%error, "not ready");
-        missing.push("the object store does not answer".to_owned());
-    }
-    if let Some(free) = gateway.scarce_disk() {
-        missing.push(format!("room on the disk: only {} MB are left", free >> 20));
-    }
-    if gateway.stop().is_cancelled() {
-        missing.push("the server is stopping".to_owned());
     }
     let ready = missing.is_empty();
     let status = if ready {
@@ -80,7 +61,7 @@ async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
         .map_or(0, |due| (now - due).num_seconds().max(0));
     let up = (now - gateway.started()).num_seconds();
     let kept = gateway.engine().housekeeping();
-    let mut text = format!(
+    Ok(format!(
         "# TYPE gristmill_queue_depth gauge\n\
          gristmill_queue_depth{{state=\"ready\"}} {}\n\
          gristmill_queue_depth{{state=\"leased\"}} {}\n\
@@ -94,11 +75,7 @@ async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
          gristmill_housekeeping_total{{action=\"cancel_finished\"}} {}\n\
          gristmill_housekeeping_total{{action=\"staged_deleted\"}} {}\n\
          gristmill_housekeeping_total{{action=\"original_deleted\"}} {}\n\
-         gristmill_housekeeping_total{{action=\"upload_expired\"}} {}\n\
-         gristmill_housekeeping_total{{action=\"index_version_forgotten\"}} {}\n\
-         gristmill_housekeeping_total{{action=\"leftover_deleted\"}} {}\n\
-         gristmill_housekeeping_total{{action=\"lease_ended\"}} {}\n\
-         gristmill_housekeeping_total{{action=\"step_taken_over\"}} {}\n",
+         gristmill_housekeeping_total{{action=\"upload_expired\"}} {}\n",
         queue.ready,
         queue.leased,
         queue.waiting,
@@ -107,13 +84,7 @@ async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
         kept.tidied.staged,
         kept.tidied.originals,
         kept.tidied.uploads,
-        kept.tidied.unreachable,
-        kept.tidied.leftovers,
-        kept.guarded.leases_ended,
-        kept.guarded.steps_taken_over,
-    );
-    gateway.traffic().write(&mut text);
-    Ok(text)
+    ))
 }
 
 #[derive(Debug, Serialize, ToSchema)]

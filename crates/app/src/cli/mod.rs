@@ -63,6 +63,10 @@ pub enum Command {
     Verify(Verify),
     /// Mends what `verify` finds, and says what it did and what cannot be mended
     Repair(Repair),
+    /// Copies one moment of everything into a folder, while serving
+    Backup(Backup),
+    /// Makes a data folder of a backup, and verifies it
+    Restore(Restore),
     /// Kills an ingest of these files at every durable effect and checks that nothing is lost
     CrashTest(CrashTest),
     /// Shows the configuration
@@ -209,16 +213,8 @@ pub struct Metrics {
 
 #[derive(Debug, Args)]
 pub struct Doctor {
-    #[command(subcommand)]
-    pub what: Option<DoctorWhat>,
-    #[arg(long, global = true)]
+    #[arg(long)]
     pub json: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum DoctorWhat {
-    /// Tries every route as another tenant and reports what it shows
-    Isolation,
 }
 
 #[derive(Debug, Args)]
@@ -231,6 +227,26 @@ pub struct Verify {
 #[derive(Debug, Args)]
 pub struct Repair {
     /// One line with every finding, what was done about it, and how things stand
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Backup {
+    /// A folder that is not there yet, or empty
+    #[arg(value_name = "DIR")]
+    pub to: PathBuf,
+    /// One line of JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Restore {
+    /// What `gristmill backup` wrote; restored into the data folder, which must not be there
+    #[arg(value_name = "DIR")]
+    pub from: PathBuf,
+    /// One line with the digest and counts
     #[arg(long)]
     pub json: bool,
 }

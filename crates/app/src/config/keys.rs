@@ -136,43 +136,6 @@ pub const KEYS: &[Key] = &[
         "documents parsed at the same time",
     )
     .alias("WORKER_MAX_CONCURRENT_JOBS"),
-    Key::new(
-        "guard.every_seconds",
-        Number,
-        "how often missing work is looked for",
-    ),
-    Key::new(
-        "guard.queued_hours",
-        Number,
-        "a queued run without work gets it back after this",
-    )
-    .alias("CRASH_GUARD_QUEUED_TTL_HOURS"),
-    Key::new(
-        "guard.running_minutes",
-        Number,
-        "a running one without work, and not heard from, after this",
-    )
-    .alias("CRASH_GUARD_RUNNING_STALE_MIN"),
-    Key::new(
-        "janitor.every_minutes",
-        Number,
-        "how often what nobody refers to is looked for",
-    ),
-    Key::new(
-        "janitor.orphans_hours",
-        Number,
-        "bytes nobody refers to are deleted after this",
-    ),
-    Key::new(
-        "janitor.failed_uploads_days",
-        Number,
-        "bytes of failed uploads are deleted after this",
-    ),
-    Key::new(
-        "janitor.events_days",
-        Number,
-        "events are kept this long for those who follow along",
-    ),
     Key::new("parse.timeout_seconds", Number, "longest a parse may take"),
     Key::new("parse.memory_mb", Number, "most memory a parse may use"),
     Key::new(
@@ -181,13 +144,6 @@ pub const KEYS: &[Key] = &[
         "ingest refuses to begin with less free space than this",
     ),
     Key::new("log.format", Text, "text or json"),
-    Key::new(
-        "otel.endpoint",
-        Text,
-        "where traces go, as OTLP over HTTP; empty for nowhere",
-    )
-    .alias("OTEL_EXPORTER_OTLP_ENDPOINT"),
-    Key::new("otel.service_name", Text, "as whom they are sent").alias("OTEL_SERVICE_NAME"),
 ];
 
 /// Variables with our prefix that are not settings.

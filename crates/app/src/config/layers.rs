@@ -18,17 +18,13 @@ pub enum Origin {
     Flag,
 }
 
-#[derive(Debug, Clone)]
-pub struct Loaded {
-    pub config: Config,
-    /// Of every value that is not a default.
-    pub origins: BTreeMap<&'static str, Origin>,
-}
+/// Of every value that is not a default.
+pub type Origins = BTreeMap<&'static str, Origin>;
 
 #[derive(Default)]
 struct Layers {
     table: Table,
-    origins: BTreeMap<&'static str, Origin>,
+    origins: Origins,
 }
 
 /// Composes the configuration. `flags` are `(path, value)`; `file` must exist when named.
@@ -36,7 +32,7 @@ pub fn load(
     file: Option<&Path>,
     environment: impl Iterator<Item = (String, String)>,
     flags: Vec<(&'static str, String)>,
-) -> anyhow::Result<Loaded> {
+) -> anyhow::Result<Config> {
     let environment: BTreeMap<_, _> = environment.collect();
     let mut layers = Layers::default();
     let named = file.map(Path::to_owned).or_else(|| {
@@ -103,7 +99,7 @@ impl Layers {
         self.origins.insert(key.path, origin);
     }
 
-    fn finish(self) -> anyhow::Result<Loaded> {
+    fn finish(self) -> anyhow::Result<Config> {
         let config: Config = Value::Table(self.table).try_into().map_err(|error| {
             hinted(
                 format!("the configuration does not hold together: {error}"),
@@ -111,9 +107,9 @@ impl Layers {
             )
         })?;
         refuse_zero(&config)?;
-        Ok(Loaded {
-            config,
+        Ok(Config {
             origins: self.origins,
+            ..config
         })
     }
 }
@@ -129,8 +125,6 @@ fn refuse_zero(config: &Config) -> anyhow::Result<()> {
         ("parse.timeout_seconds", config.parse.timeout_seconds),
         ("parse.memory_mb", config.parse.memory_mb),
         ("auth.token_hours", config.auth.token_hours.into()),
-        ("guard.every_seconds", config.guard.every_seconds),
-        ("janitor.every_minutes", config.janitor.every_minutes),
     ];
     match counts.into_iter().find(|(_, value)| *value == 0) {
         None => Ok(()),

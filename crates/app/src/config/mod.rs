@@ -14,8 +14,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 pub use keys::variables;
-pub use layers::{Loaded, load};
-pub use show::show;
+pub use layers::load;
+pub use show::{in_force, show};
+
+use layers::Origins;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -30,12 +32,12 @@ pub struct Config {
     pub embedding: Embedding,
     pub chunks: Chunks,
     pub workers: Workers,
-    pub guard: Guard,
-    pub janitor: Janitor,
     pub parse: Parse,
     pub disk: Disk,
     pub log: Log,
-    pub otel: Otel,
+    /// Where each value came from.
+    #[serde(skip)]
+    origins: Origins,
 }
 
 impl Default for Config {
@@ -51,12 +53,10 @@ impl Default for Config {
             embedding: Embedding::default(),
             chunks: Chunks::default(),
             workers: Workers::default(),
-            guard: Guard::default(),
-            janitor: Janitor::default(),
             parse: Parse::default(),
             disk: Disk::default(),
             log: Log::default(),
-            otel: Otel::default(),
+            origins: Origins::new(),
         }
     }
 }
@@ -115,27 +115,12 @@ section!(Chunks {
 section!(Workers {
     parse_slots: usize = 3
 });
-section!(Guard {
-    every_seconds: u64 = 60,
-    queued_hours: u64 = 1,
-    running_minutes: u64 = 15,
-});
-section!(Janitor {
-    every_minutes: u64 = 60,
-    orphans_hours: u64 = 24,
-    failed_uploads_days: u64 = 7,
-    events_days: u64 = 7,
-});
 section!(Parse {
     timeout_seconds: u64 = 120,
     memory_mb: u64 = 1024,
 });
 section!(Disk {
     reserve_mb: u64 = 256
-});
-section!(Otel {
-    endpoint: String = String::new(),
-    service_name: String = "gristmill".to_owned(),
 });
 section!(Log {
     format: LogFormat = LogFormat::Text

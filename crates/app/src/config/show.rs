@@ -1,28 +1,44 @@
-//! The configuration in force, as a file that would give it, secrets masked.
+//! The configuration in force, secrets masked: as a file that would give it, and as lines.
 
 use std::fmt::Write as _;
 
 use toml::{Table, Value};
+use web::Setting;
 
-use super::Loaded;
+use super::Config;
 use super::keys::{KEYS, Key};
 use super::layers::{Origin, get, split};
 
-pub fn show(loaded: &Loaded) -> String {
-    let table = Table::try_from(&loaded.config).expect("a configuration is a table");
+pub fn show(config: &Config) -> String {
     let mut out = String::new();
     let mut section = None;
-    for key in KEYS {
-        let (its, name) = split(key.path);
+    for setting in in_force(config) {
+        let (its, name) = split(setting.key);
         if its != section {
             section = its;
             let _ = writeln!(out, "\n[{}]", its.unwrap_or_default());
         }
-        let value = masked(key, get(&table, key.path));
-        let origin = origin(loaded.origins.get(key.path));
-        let _ = writeln!(out, "{name} = {value}  # {origin}; {}", key.about);
+        let Setting {
+            value,
+            origin,
+            about,
+            ..
+        } = setting;
+        let _ = writeln!(out, "{name} = {value}  # {origin}; {about}");
     }
     out
+}
+
+/// Every setting with its value and where that came from.
+pub fn in_force(config: &Config) -> Vec<Setting> {
+    let table = Table::try_from(config).expect("a configuration is a table");
+    let setting = |key: &Key| Setting {
+        key: key.path,
+        value: masked(key, get(&table, key.path)),
+        origin: origin(config.origins.get(key.path)),
+        about: key.about,
+    };
+    KEYS.iter().map(setting).collect()
 }
 
 fn masked(key: &Key, value: Option<&Value>) -> String {

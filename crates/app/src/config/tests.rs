@@ -38,10 +38,10 @@ fn a_later_layer_wins() {
     ];
     let flags = vec![("listen", "127.0.0.1:2".to_owned())];
     let loaded = load(Some(file.path()), env(&environment), flags).unwrap();
-    assert_eq!(loaded.config.listen.port(), 2);
-    assert_eq!(loaded.config.upload.max_mb, 30);
-    assert_eq!(loaded.config.http.concurrency, 3);
-    assert_eq!(loaded.config.auth.token_hours, 24);
+    assert_eq!(loaded.listen.port(), 2);
+    assert_eq!(loaded.upload.max_mb, 30);
+    assert_eq!(loaded.http.concurrency, 3);
+    assert_eq!(loaded.auth.token_hours, 24);
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub struct Dossier {
     pub ledger: Vec<LedgerEntry>,
     /// Oldest first.
     pub runs: Vec<RunFile>,
+    /// What its source calls it.
+    pub source_keys: Vec<String>,
     /// Tables that have a row of this document nobody can read.
     pub unreadable: Vec<&'static str>,
 }
@@ -37,6 +39,7 @@ impl Dossier {
             activations: Vec::new(),
             ledger: Vec::new(),
             runs: Vec::new(),
+            source_keys: Vec::new(),
             unreadable: Vec::new(),
         }
     }
@@ -50,10 +53,30 @@ impl Dossier {
         self.runs.iter().rev().find(|run| run.version == version)
     }
 
-    /// What the document is called, by its own row or by a run's.
+    /// What most witnesses call the document: its own row, its runs, its source, the name of
+    /// its file. Its own row where they are divided.
     pub fn source_uri(&self) -> Option<SourceUri> {
-        let head = self.head.as_ref().map(|head| head.source_uri.clone());
-        head.or_else(|| self.runs.last().map(|run| run.source_uri.clone()))
+        let head = self.head.as_ref().map(|head| &head.source_uri);
+        let told = head
+            .into_iter()
+            .chain(self.runs.iter().map(|run| &run.source_uri));
+        let mut best: Option<(usize, &SourceUri)> = None;
+        for uri in told.clone() {
+            let votes = told.clone().filter(|other| *other == uri).count() + self.hints_at(uri);
+            if best.is_none_or(|(most, _)| votes > most) {
+                best = Some((votes, uri));
+            }
+        }
+        best.map(|(_, uri)| uri.clone())
+    }
+
+    fn hints_at(&self, uri: &SourceUri) -> usize {
+        let shown = self.source_keys.iter().any(|key| key == uri.as_str());
+        let fits = |version: &VersionFile| {
+            let name = uri.as_str().rsplit('/').next();
+            name == Some(&version.filename) || *uri == SourceUri::of_upload(&version.content_hash)
+        };
+        usize::from(shown) + usize::from(self.versions.iter().any(fits))
     }
 }
 

@@ -11,7 +11,6 @@ mod operation;
 mod queue;
 mod replay;
 mod run;
-mod standing;
 
 pub use account::*;
 pub use audit::*;
@@ -24,7 +23,6 @@ pub use operation::*;
 pub use queue::*;
 pub use replay::*;
 pub use run::*;
-pub use standing::*;
 
 /// An enum stored as text: the words of the schema's CHECKs.
 macro_rules! words {

@@ -5,6 +5,7 @@
 
 mod accounts;
 mod audit;
+mod backup;
 mod hooks;
 mod jobs;
 mod library;
@@ -14,6 +15,7 @@ mod runs;
 
 pub use accounts::Accounts;
 pub use audit::Audit;
+pub use backup::{Backup, Frozen};
 pub use hooks::Hooks;
 pub use jobs::Jobs;
 pub use library::Library;
@@ -23,11 +25,11 @@ pub use runs::Runs;
 
 /// The whole catalog, as `Arc<dyn Catalog>` hands it round.
 pub trait Catalog:
-    Accounts + Library + Queue + Runs + Jobs + Hooks + Operations + Audit + Send + Sync
+    Accounts + Library + Queue + Runs + Jobs + Hooks + Operations + Audit + Backup + Send + Sync
 {
 }
 
-impl<T: Accounts + Library + Queue + Runs + Jobs + Hooks + Operations + Audit + Send + Sync> Catalog
-    for T
+impl<T> Catalog for T where
+    T: Accounts + Library + Queue + Runs + Jobs + Hooks + Operations + Audit + Backup + Send + Sync
 {
 }

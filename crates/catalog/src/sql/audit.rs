@@ -154,6 +154,24 @@ async fn gather<DB: Dialect>(
     file::<DB, _>(&mut found, "ingestion_runs", &rows, run::<DB>, |d, run| {
         d.runs.push(run);
     })?;
+    let shown =
+        "JOIN source_objects x ON x.source_id = d.source_id AND x.object_key = d.source_uri";
+    for (select, column) in [
+        (
+            "SELECT x.object_key, d.id AS document_id FROM documents d",
+            "d.id",
+        ),
+        (
+            "SELECT x.object_key, d.document_id FROM ingestion_runs d",
+            "d.document_id",
+        ),
+    ] {
+        let rows = of::<DB>(c, tenant, &format!("{select} {shown}"), column, ids).await?;
+        let key = |row: &DB::Row| Cells::<DB>(row).text("object_key");
+        file::<DB, _>(&mut found, "source_objects", &rows, key, |d, key| {
+            d.source_keys.push(key);
+        })?;
+    }
     parts::<DB>(c, tenant, ids, &mut found).await?;
     let mut found: Vec<Dossier> = found.into_values().collect();
     found.iter_mut().for_each(in_order);
@@ -259,6 +277,8 @@ fn in_order(dossier: &mut Dossier) {
         version.units.sort_by_key(|unit| unit.position);
         version.filterable.sort();
     }
+    dossier.source_keys.sort();
+    dossier.source_keys.dedup();
 }
 
 fn head<DB: Dialect>(row: &DB::Row) -> Result<DocumentHead, Error> {

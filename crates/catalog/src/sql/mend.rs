@@ -85,6 +85,7 @@ async fn version<DB: Dialect>(
     (tenant, document): Owner,
     facts: &VersionFacts,
 ) -> Result<(), Error> {
+    let metadata = metadata_left::<DB>(c, facts.id).await?;
     query(
         "INSERT INTO document_versions (id, document_id, tenant_id, kb_id, generation_id, run_id,
              number, content_hash, size, filename, metadata, source_order, claimed_directly,
@@ -105,7 +106,7 @@ async fn version<DB: Dialect>(
     .bind(bytes(&facts.content_hash))
     .bind(facts.size.cast_signed())
     .bind(text(&facts.filename))
-    .bind(json(&serde_json::Map::new()))
+    .bind(json(&metadata))
     .bind(facts.order.as_str())
     .bind(facts.state.as_str())
     .bind(facts.root_hash.as_ref().map(bytes))
@@ -114,6 +115,36 @@ async fn version<DB: Dialect>(
     .execute(c)
     .await?;
     Ok(())
+}
+
+/// A row that is gone took its metadata with it; what filters look up is still there.
+async fn metadata_left<DB: Dialect>(
+    c: &mut Tx<DB>,
+    version: VersionId,
+) -> Result<serde_json::Map<String, serde_json::Value>, Error> {
+    let rows = query("SELECT key, value FROM version_metadata WHERE version_id = $1")
+        .bind(version.as_uuid())
+        .fetch_all(c)
+        .await?;
+    let mut metadata = serde_json::Map::new();
+    for row in &rows {
+        let row = Cells::<DB>(row);
+        let (key, value) = (
+            row.text("key")?,
+            serde_json::Value::String(row.text("value")?),
+        );
+        match metadata.get_mut(&key) {
+            None => drop(metadata.insert(key, serde_json::Value::Array(vec![value]))),
+            Some(serde_json::Value::Array(values)) => values.push(value),
+            Some(_) => {}
+        }
+    }
+    let alone = |value: &mut serde_json::Value| match value.as_array_mut() {
+        Some(values) if values.len() == 1 => *value = values.remove(0),
+        _ => {}
+    };
+    metadata.values_mut().for_each(alone);
+    Ok(metadata)
 }
 
 async fn activations<DB: Dialect>(

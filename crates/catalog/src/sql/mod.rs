@@ -18,6 +18,7 @@ mod audit;
 mod audit_methods;
 mod cancel;
 mod claim;
+mod copy;
 mod documents;
 mod end;
 mod events;
@@ -52,6 +53,7 @@ use futures::future::BoxFuture;
 use sqlx::Pool;
 
 use crate::Error;
+pub use copy::load;
 use dialect::Dialect;
 pub use open::{Settings, open};
 use writer::{Body, Writer};
@@ -65,6 +67,8 @@ pub struct Sql<DB: Dialect> {
     readers: Pool<DB>,
     limits: Limits,
     live: Arc<live::Cache>,
+    /// Read by every write; written while the catalog is frozen.
+    gate: Arc<tokio::sync::RwLock<()>>,
 }
 
 /// When the queue gives up on a step.
@@ -81,6 +85,7 @@ impl<DB: Dialect> Sql<DB> {
         effect: &'static str,
         body: impl Body<DB, T>,
     ) -> Result<T, Error> {
+        let _open = self.gate.read().await;
         let written = durable::effect(effect, self.writer.write(body)).await;
         written.map_err(|error| error.during(effect))
     }

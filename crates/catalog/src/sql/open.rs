@@ -105,10 +105,24 @@ async fn open_sqlite(settings: &Settings, path: &str) -> Result<Arc<dyn Catalog>
         readers,
         limits: settings.limits(),
         live: Arc::default(),
+        gate: Arc::default(),
     }))
 }
 
 async fn open_postgres(settings: &Settings) -> Result<Arc<dyn Catalog>, Error> {
+    let pool = open_pool(settings).await?;
+    let writer = Writer::Each(pool.clone());
+    Ok(Arc::new(Sql {
+        writer,
+        readers: pool,
+        limits: settings.limits(),
+        live: Arc::default(),
+        gate: Arc::default(),
+    }))
+}
+
+/// PostgreSQL with its schema up to date.
+pub async fn open_pool(settings: &Settings) -> Result<sqlx::PgPool, Error> {
     let options: PgConnectOptions = settings
         .url
         .parse()
@@ -119,11 +133,5 @@ async fn open_postgres(settings: &Settings) -> Result<Arc<dyn Catalog>, Error> {
         .await
         .map_err(|error| settings.refused(error))?;
     migrate(&pool).await?;
-    let writer = Writer::Each(pool.clone());
-    Ok(Arc::new(Sql {
-        writer,
-        readers: pool,
-        limits: settings.limits(),
-        live: Arc::default(),
-    }))
+    Ok(pool)
 }

@@ -196,22 +196,3 @@ pub async fn pages<DB: Dialect>(
     };
     rows.iter().map(read).collect()
 }
-
-pub async fn unknown<DB: Dialect>(
-    c: &mut Tx<DB>,
-    tenant: TenantId,
-    versions: Vec<VersionId>,
-) -> Result<Vec<VersionId>, Error> {
-    let mut unknown = Vec::new();
-    for version in versions {
-        let row = query("SELECT id FROM document_versions WHERE id = $1 AND tenant_id = $2")
-            .bind(version.as_uuid())
-            .bind(tenant.as_uuid())
-            .fetch_optional(&mut *c)
-            .await?;
-        if row.is_none() {
-            unknown.push(version);
-        }
-    }
-    Ok(unknown)
-}

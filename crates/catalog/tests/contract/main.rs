@@ -6,12 +6,12 @@ use catalog::{Catalog, Settings};
 use testkit::{Clock, Place};
 
 mod admission;
+mod audit;
 mod flow;
 mod jobs;
 mod leases;
 mod operations;
 mod order;
-mod standing;
 mod units;
 mod world;
 
@@ -76,6 +76,7 @@ promises! {
     leases::a_document_at_fault_leaves_no_work,
     leases::work_that_went_missing_is_recreated_where_the_run_stands,
     order::an_older_version_that_finishes_late_is_superseded,
+    order::a_late_finisher_does_not_undo_a_rollback,
     order::bytes_shown_again_stand_where_they_were_shown_again,
     order::a_removed_document_returns_only_with_what_came_after,
     order::history_can_be_read_rolled_back_and_proven,
@@ -96,6 +97,5 @@ promises! {
     operations::status_counts_what_there_is,
     operations::accounts_are_kept_apart,
     operations::what_ends_is_on_its_way_to_who_asked_until_it_has_arrived,
-    standing::a_run_that_waits_says_for_what_and_one_that_failed_what_to_do,
-    standing::a_job_says_whether_it_runs_waits_pauses_or_stalls,
+    audit::putting_right_what_is_right_changes_nothing,
 }

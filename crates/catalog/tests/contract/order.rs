@@ -31,6 +31,23 @@ pub async fn an_older_version_that_finishes_late_is_superseded(world: &World) {
     assert_eq!((run.status, run.superseded), (RunStatus::Succeeded, true));
 }
 
+pub async fn a_late_finisher_does_not_undo_a_rollback(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let first = world.admit("a.txt", "one").await;
+    world.work_off().await;
+    world.admit("a.txt", "two").await;
+    let late = hold(world).await;
+    world.admit("a.txt", "three").await;
+    world.work_off().await;
+    let now = world.clock.now();
+    catalog
+        .rollback(tenant, first.document, first.version, None, now)
+        .await
+        .unwrap();
+    assert_eq!(world.activate(&late).await.unwrap(), Activated::Superseded);
+    assert_eq!(world.answering().await, [first.version]);
+}
+
 pub async fn bytes_shown_again_stand_where_they_were_shown_again(world: &World) {
     let kept = world.admit("a.txt", "kept").await;
     world.work_off().await;

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use index::Space;
 use model::{DocumentId, TenantId, VersionId};
 
+use crate::objects::Key;
 use crate::verify::Remedy;
 use crate::{Disagreement, Engine, Error, Verified};
 
@@ -56,11 +57,13 @@ impl Engine {
         self.mend_documents(tenant, &before.disagreements, &mut log)
             .await;
         self.mend_index(&before.disagreements, &mut log).await;
-        let leftovers_deleted = self.delete_unowned(tenant).await?;
-        let after = match before.disagreements.is_empty() {
+        let mut after = match before.disagreements.is_empty() {
             true => before.clone(),
             false => self.verify(tenant).await?,
         };
+        // Last: what a row that is whole again refers to is nobody's no more.
+        let leftovers_deleted = self.delete_unowned(tenant, &after.unowned).await?;
+        after.leftovers.clear();
         let outcome = |finding: Disagreement| Outcome {
             mended: !after.disagreements.contains(&finding),
             done: log.told(&finding),
@@ -146,14 +149,27 @@ impl Engine {
         Ok(())
     }
 
-    async fn delete_unowned(&self, tenant: TenantId) -> Result<u64, Error> {
+    async fn delete_unowned(&self, tenant: TenantId, unowned: &[Key]) -> Result<u64, Error> {
         let _shut = self.door.write().await;
-        let unowned = self.unowned(tenant).await?;
-        for key in &unowned {
-            self.parts.objects.delete(key).await?;
-            tracing::info!(tenant_id = %tenant, %key, "deleted an object nobody refers to");
+        let mut deleted = 0;
+        for key in unowned {
+            // With the door shut an original nobody refers to stays that way.
+            let free = match key.original_hash() {
+                None => true,
+                Some(hash) => !self
+                    .parts
+                    .catalog
+                    .unreferenced(tenant, &[hash])
+                    .await?
+                    .is_empty(),
+            };
+            if free {
+                self.parts.objects.delete(key).await?;
+                tracing::info!(tenant_id = %tenant, %key, "deleted an object nobody refers to");
+                deleted += 1;
+            }
         }
-        Ok(unowned.len() as u64)
+        Ok(deleted)
     }
 }
 

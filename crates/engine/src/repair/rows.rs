@@ -147,7 +147,7 @@ fn head(dossier: &Dossier) -> Option<Mend> {
     let known = dossier.head.as_ref();
     let head = DocumentHead {
         kb: known.map_or(run.kb, |head| head.kb),
-        source_uri: run.source_uri.clone(),
+        source_uri: dossier.source_uri()?,
         source: run.source,
         latest: None,
     };

@@ -15,7 +15,7 @@ mod rows;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use catalog::{Dossier, Kb, Page, VersionFile};
+use catalog::{Dossier, Kb, Page, VersionFile, replay};
 use index::{Space, SpaceAudit, VersionAudit};
 use model::{ContentHash, DocumentId, KbId, SourceUri, TenantId, VersionId};
 
@@ -31,6 +31,8 @@ pub struct Verified {
     pub disagreements: Vec<Disagreement>,
     /// Objects nothing refers to: no harm, and no use.
     pub leftovers: Vec<String>,
+    #[serde(skip)]
+    pub(crate) unowned: Vec<Key>,
 }
 
 /// Two stores that do not say the same.
@@ -70,6 +72,13 @@ pub(crate) enum Remedy {
     Forget(Space, VersionId),
 }
 
+/// What ledgers say is there, whether or not the catalog's rows do.
+#[derive(Default)]
+struct Recorded {
+    versions: BTreeSet<VersionId>,
+    originals: BTreeSet<ContentHash>,
+}
+
 /// What a document's rows, records and objects came to.
 struct Looked {
     lines: Vec<Vec<u8>>,
@@ -97,10 +106,15 @@ impl Engine {
         let kbs: HashMap<KbId, Kb> = kbs.into_iter().map(|kb| (kb.id, kb)).collect();
         let mut round = Round::begin(self, tenant, &kbs).await?;
         let mut looked: BTreeMap<DocumentId, Looked> = BTreeMap::new();
+        let mut recorded = Recorded::default();
         let mut page = Page::first(Page::MAX);
         loop {
             let listed = self.parts.catalog.dossiers(tenant, page).await?;
             for dossier in listed.items {
+                for one in replay(&dossier.ledger) {
+                    recorded.versions.insert(one.version);
+                    recorded.originals.extend(one.content_hash);
+                }
                 let seen = round.look(&dossier).await?;
                 looked.insert(dossier.document, seen);
             }
@@ -112,9 +126,8 @@ impl Engine {
         let astray = round.finish().await?;
         self.look_again(tenant, &kbs, &mut looked).await?;
         let astray = self.confirm(tenant, astray, &looked).await?;
-        let leftovers = self.unowned(tenant).await?;
-        let leftovers = leftovers.iter().map(Key::to_string).collect();
-        Ok(sum_up(looked, astray, leftovers))
+        let unowned = self.unowned(tenant, &recorded).await?;
+        Ok(sum_up(looked, astray, unowned))
     }
 
     /// What seemed wrong, or was finished meanwhile, is read once more: a purge, a cancel
@@ -354,7 +367,7 @@ fn astray(
 fn sum_up(
     looked: BTreeMap<DocumentId, Looked>,
     astray: Vec<Disagreement>,
-    leftovers: Vec<String>,
+    unowned: Vec<Key>,
 ) -> Verified {
     let mut lines: Vec<&[u8]> = Vec::new();
     for one in looked.values() {
@@ -370,6 +383,7 @@ fn sum_up(
         documents,
         chunks,
         disagreements: found.chain(astray).collect(),
-        leftovers,
+        leftovers: unowned.iter().map(Key::to_string).collect(),
+        unowned,
     }
 }

@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use index::StoredChunk;
 use model::{ContentHash, TenantId};
 
-use super::{Disagreement, Remedy};
+use super::{Disagreement, Recorded, Remedy};
 use crate::objects::{self, Key};
 use crate::reading::Structure;
 use crate::{Engine, Error};
@@ -109,14 +109,21 @@ impl Engine {
 
     /// Objects of versions the catalog does not know, and old originals no version refers to.
     /// A version's row is there before anything is made of it, so the first are nobody's.
-    pub(crate) async fn unowned(&self, tenant: TenantId) -> Result<Vec<Key>, Error> {
+    /// What a ledger still tells of is kept for repair.
+    pub(super) async fn unowned(
+        &self,
+        tenant: TenantId,
+        recorded: &Recorded,
+    ) -> Result<Vec<Key>, Error> {
         let objects = &self.parts.objects;
         let made = objects.list_below(&Key::versions(tenant)).await?;
         let kept = objects.list_below(&Key::originals(tenant)).await?;
         let held = self.parts.catalog.held(tenant).await?;
-        let versions: BTreeSet<_> = held.iter().map(|held| held.version).collect();
-        let originals: BTreeSet<_> = held.iter().map(|held| held.content_hash).collect();
-        let age = TimeDelta::from_std(self.settings.janitor.orphans).unwrap_or(TimeDelta::MAX);
+        let mut versions: BTreeSet<_> = held.iter().map(|held| held.version).collect();
+        let mut originals: BTreeSet<_> = held.iter().map(|held| held.content_hash).collect();
+        versions.extend(&recorded.versions);
+        originals.extend(&recorded.originals);
+        let age = TimeDelta::from_std(self.settings.janitor.originals).unwrap_or(TimeDelta::MAX);
         let before = self.parts.clock.now() - age;
         let nobodys = |key: &Key| key.owner().is_none_or(|owner| !versions.contains(&owner));
         let made = made.into_iter().map(|(key, _)| key).filter(nobodys);

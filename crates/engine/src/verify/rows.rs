@@ -86,13 +86,21 @@ fn head(dossier: &Dossier, served: &[Served], found: &mut Findings) {
         }
         return;
     };
-    let uris: HashSet<_> = dossier.runs.iter().map(|run| &run.source_uri).collect();
-    if !uris.is_empty() && !uris.contains(&head.source_uri) {
+    let called = dossier.source_uri();
+    if called.as_ref() != Some(&head.source_uri) {
         found.say(
             None,
             "its runs know it by another address",
             Remedy::Document,
         );
+    }
+    for run in dossier
+        .runs
+        .iter()
+        .filter(|run| Some(&run.source_uri) != called.as_ref())
+    {
+        let what = "a run of it has another address";
+        found.say(Some(run.version), what, Remedy::Run(run.version));
     }
     let newest = dossier.versions.iter().max_by_key(|version| version.number);
     let gone = |id: VersionId| dossier.version(id).is_none();

@@ -70,10 +70,8 @@ impl Texts {
         (!whole).then_some(What::TextChanged)
     }
 
-    pub fn take_ids(&mut self, ids: &[u32]) {
-        for id in ids {
-            self.found.remove(id);
-        }
+    pub fn take_orphan(&mut self, id: u32) {
+        self.found.remove(&id);
     }
 
     /// Entries nobody asked for, with what they say they are of.

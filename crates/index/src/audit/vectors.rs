@@ -67,9 +67,16 @@ impl Vectors {
         Ok((!finds).then_some(What::VectorUnfindable))
     }
 
-    /// Takes what a unit's record says is its own, so that it is not called a stray.
-    pub fn take_ids(&mut self, ids: impl Iterator<Item = u32>) -> Vec<u32> {
-        ids.filter(|id| self.found.remove(id).is_some()).collect()
+    /// Ids given out so far are below this.
+    pub fn next_id(&self) -> u32 {
+        self.view.record.next_id
+    }
+
+    /// Takes a vector whose chunk cannot be read, if it is that chunk's.
+    pub fn take_orphan(&mut self, id: u32, chunk: &ChunkId, number: u32) -> bool {
+        let place = Some(hash(chunk, number));
+        let is_it = self.found.get(&id).is_some_and(|note| note.place == place);
+        is_it && self.found.remove(&id).is_some()
     }
 
     pub async fn strays(self, snapshot: &Snapshot, space: Space) -> Result<Vec<Fault>, Error> {

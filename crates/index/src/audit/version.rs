@@ -43,6 +43,7 @@ pub async fn audit(audit: &mut SpaceAudit, version: VersionId) -> Result<Version
             .faults
             .push(Fault::of_version(version, What::NoVersion));
     }
+    let at = (found.number.unwrap_or(u32::MAX), version);
     let (mut total, mut words) = (0, 0);
     for (unit, seen) in seen {
         (total, words) = (total + seen.chunks, words + seen.words);
@@ -51,7 +52,7 @@ pub async fn audit(audit: &mut SpaceAudit, version: VersionId) -> Result<Version
                 .faults
                 .push(Fault::of_unit(version, &unit, What::NoUnit)),
             Some(Some(record)) => {
-                compare(audit, version, (&unit, &record), &seen, &mut found.faults);
+                compare(audit, at, (&unit, &record), &seen, &mut found.faults);
             }
             // Said when it was read.
             Some(None) => {}
@@ -61,7 +62,7 @@ pub async fn audit(audit: &mut SpaceAudit, version: VersionId) -> Result<Version
         if let Some(record) = record {
             compare(
                 audit,
-                version,
+                at,
                 (&unit, &record),
                 &Seen::default(),
                 &mut found.faults,
@@ -181,29 +182,46 @@ async fn chunk(
     Ok(())
 }
 
-/// A unit's record against its chunks; vectors and text of chunks that are gone are its own.
+/// A unit's record against its chunks, which are numbered from zero on and have ids in a row.
+/// What is left of a chunk that is gone, or cannot be read, is that chunk's.
 fn compare(
     audit: &mut SpaceAudit,
-    version: VersionId,
+    (number, version): (u32, VersionId),
     (unit, record): (&UnitName, &UnitRecord),
     seen: &Seen,
     faults: &mut Vec<Fault>,
 ) {
-    let ids = record.first_id..record.first_id.saturating_add(record.chunks);
-    let left = ids.clone().filter(|id| !seen.ids.contains(id));
-    let orphaned = audit.vectors.take_ids(left);
-    audit.texts.take_ids(&orphaned);
+    let end = record.first_id.checked_add(record.chunks);
+    let plausible = end.is_some_and(|end| end <= audit.vectors.next_id());
+    let mut gone = 0;
+    for ordinal in (0..record.chunks).take_while(|_| plausible) {
+        let id = record.first_id + ordinal;
+        if seen.ids.contains(&id) {
+            continue;
+        }
+        let chunk = ChunkId {
+            version,
+            unit: unit.clone(),
+            ordinal,
+        };
+        if audit.vectors.take_orphan(id, &chunk, number) {
+            audit.texts.take_orphan(id);
+            if !seen.ordinals.contains(&ordinal) {
+                faults.push(Fault::of_chunk(&chunk, What::NoChunk));
+                gone += 1;
+            }
+        }
+    }
     let changed = faults
         .iter()
         .any(|fault| fault.unit.as_ref() == Some(unit) && fault.what == What::ChunkChanged);
-    if seen.chunks < record.chunks {
-        // A unit's chunks are numbered from zero on.
-        let gone = (0..record.chunks).filter(|ordinal| !seen.ordinals.contains(ordinal));
-        faults.extend(gone.map(|ordinal| Fault {
-            ordinal: Some(ordinal),
-            ..Fault::of_unit(version, unit, What::NoChunk)
-        }));
-    } else if seen.chunks > record.chunks || (!changed && seen.words != record.words) {
+    let whole = gone == 0 && !changed;
+    let counted = seen.chunks + gone == record.chunks;
+    let placed = seen
+        .ids
+        .first()
+        .is_none_or(|first| *first == record.first_id);
+    if !counted || (whole && (seen.words != record.words || !placed)) {
         faults.push(Fault::of_unit(version, unit, What::UnitTotals));
     }
 }

@@ -157,16 +157,16 @@ impl<'a> Draft<'a> {
         let prefix = key::of_version(key::UNIT, space, version);
         let mut units = Rows::under(self.db(), &prefix).await?;
         while let Some((key, bytes)) = units.next().await? {
-            let mut chunks = key.to_vec();
-            chunks[0] = key::CHUNK;
-            let unit = UnitRecord::read(&bytes).ok();
-            self.erase_chunks(space, &chunks, unit.as_ref()).await?;
+            if !scour {
+                let mut chunks = key.to_vec();
+                chunks[0] = key::CHUNK;
+                let unit = UnitRecord::read(&bytes).ok();
+                self.erase_chunks(space, &chunks, unit.as_ref()).await?;
+            }
             self.batch.delete(key);
         }
         if scour {
-            let chunks = key::of_version(key::CHUNK, space, version);
-            self.erase_chunks(space, &chunks, None).await?;
-            self.erase_vectors(space, version).await?;
+            self.scour(space, version).await?;
         }
         self.note_text(space, version, None).await
     }
@@ -196,15 +196,19 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Every vector that says it is of the version, and those that cannot say.
-    async fn erase_vectors(&mut self, space: &Space, version: VersionId) -> Result<(), Error> {
+    /// Removes every chunk of the version, every vector that says it is of it, and those that
+    /// cannot say. No id in a chunk is believed: it may be that of another's vector.
+    async fn scour(&mut self, space: &Space, version: VersionId) -> Result<(), Error> {
+        let chunks = key::of_version(key::CHUNK, space, version);
+        let mut rows = Rows::under(self.db(), &chunks).await?;
+        while let Some((key, _)) = rows.next().await? {
+            self.batch.delete(key);
+        }
         let mut rows = Rows::under(self.db(), &key::of_space(key::VECTOR, space)).await?;
         while let Some((key, bytes)) = rows.next().await? {
-            let record = VectorRecord::read(&bytes);
-            let Some(id) = key::read_number(&key) else {
-                continue;
-            };
-            if record.is_err() || record.is_ok_and(|record| record.place.version == version) {
+            let others = VectorRecord::read(&bytes).is_ok_and(|v| v.place.version != version);
+            let id = key::read_number(&key).filter(|_| !others);
+            if let Some(id) = id {
                 self.batch.delete(key);
                 self.edit(space).await?.delete(id);
             }

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use catalog::{
-    Job, JobCounters, JobDocument, JobFilter, JobOutcome, JobProgress, NewJob, Standing,
-};
+use catalog::{Job, JobCounters, JobDocument, JobFilter, JobOutcome, JobProgress, NewJob};
 use chrono::{DateTime, Utc};
 use engine::jobs::FolderSource;
 use model::{JobId, JobStatus, RunStatus, SourceId, TenantId, UserId};
@@ -62,24 +60,11 @@ pub struct JobView {
     pub updated_at: DateTime<Utc>,
     pub finished_at: Option<DateTime<Utc>>,
     pub heartbeat_at: Option<DateTime<Utc>>,
-    #[schema(value_type = Object)]
-    pub standing: Standing,
 }
 
-impl JobView {
-    /// As it is now; how far it is costs a look of its own, so only what is live is asked.
-    pub async fn of(gateway: &Gateway, job: Job) -> Result<Self, Problem> {
-        let live = matches!(job.status, JobStatus::Running | JobStatus::Paused);
-        let progress = match live {
-            true => gateway.catalog().job_progress(job.tenant, job.id).await?,
-            false => JobProgress::default(),
-        };
-        Ok(Self::new(job, &progress, gateway.now()))
-    }
-
-    fn new(job: Job, progress: &JobProgress, now: DateTime<Utc>) -> Self {
+impl From<Job> for JobView {
+    fn from(job: Job) -> Self {
         Self {
-            standing: job.standing(progress, now),
             job_id: job.id.as_uuid(),
             kb_id: job.kb.as_uuid(),
             source_id: job.source.map(SourceId::as_uuid),
@@ -167,9 +152,7 @@ impl TryFrom<FolderBody> for FolderSource {
     fn try_from(body: FolderBody) -> Result<Self, Problem> {
         let absolute = body.roots.iter().all(|root| root.is_absolute());
         if body.roots.is_empty() || !absolute {
-            return Err(Problem::unprocessable(
-                "roots are absolute paths, at least one",
-            ));
+            return Err(Problem::invalid("roots are absolute paths, at least one"));
         }
         Ok(Self {
             roots: body.roots,
@@ -182,12 +165,10 @@ impl TryFrom<FolderBody> for FolderSource {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct JobQuery {
-    #[param(value_type = Option<String>, pattern = "^(not_started|running|paused|completed|failed|canceled)$")]
+    #[param(value_type = Option<String>)]
     status: Option<JobStatus>,
     cursor: Option<String>,
-    #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
-    #[param(minimum = 1, maximum = 10000)]
     page: Option<u32>,
 }
 
@@ -209,13 +190,7 @@ async fn list(
         page: asked.page,
     };
     let read = |page| gateway.catalog().jobs(who.tenant, filter.clone(), page);
-    let jobs = paging.read(read).await?;
-    let mut items = Vec::with_capacity(jobs.items.len());
-    for job in jobs.items {
-        items.push(JobView::of(&gateway, job).await?);
-    }
-    let next = jobs.next;
-    Ok(Json(Rows { items, next }))
+    Ok(Json(Rows::of(paging.read(read).await?, JobView::from)))
 }
 
 /// Makes a job; it begins when it is started.
@@ -237,8 +212,7 @@ async fn create(
         initiated_by: who.user,
     };
     let job = gateway.catalog().create_job(who.tenant, job, gateway.now());
-    let job = JobView::of(&gateway, job.await?).await?;
-    Ok((StatusCode::CREATED, Json(job)))
+    Ok((StatusCode::CREATED, Json(job.await?.into())))
 }
 
 #[utoipa::path(get, path = "/v1/jobs/{job}", tag = "jobs", params(("job" = Uuid, Path)),
@@ -251,10 +225,9 @@ async fn show(
     let job = JobId::from_uuid(job);
     let progress = gateway.catalog().job_progress(who.tenant, job).await?;
     let job = gateway.catalog().job(who.tenant, job).await?;
-    let view = JobView::new(job, &progress, gateway.now());
     Ok(Json(JobView {
         progress: Some(progress),
-        ..view
+        ..job.into()
     }))
 }
 
@@ -307,10 +280,7 @@ async fn start(
     gateway.check_disk()?;
     let (tenant, job, now) = named(&gateway, &who, job);
     let job = gateway.catalog().start_job(tenant, job, now).await?;
-    Ok((
-        StatusCode::ACCEPTED,
-        Json(JobView::of(&gateway, job).await?),
-    ))
+    Ok((StatusCode::ACCEPTED, Json(job.into())))
 }
 
 /// Takes effect at the next gate.
@@ -323,10 +293,7 @@ async fn pause(
 ) -> Result<(StatusCode, Json<JobView>), Problem> {
     let (tenant, job, now) = named(&gateway, &who, job);
     let job = gateway.catalog().pause_job(tenant, job, now).await?;
-    Ok((
-        StatusCode::ACCEPTED,
-        Json(JobView::of(&gateway, job).await?),
-    ))
+    Ok((StatusCode::ACCEPTED, Json(job.into())))
 }
 
 #[utoipa::path(post, path = "/v1/jobs/{job}/resume", tag = "jobs",
@@ -338,10 +305,7 @@ async fn resume(
 ) -> Result<(StatusCode, Json<JobView>), Problem> {
     let (tenant, job, now) = named(&gateway, &who, job);
     let job = gateway.catalog().resume_job(tenant, job, now).await?;
-    Ok((
-        StatusCode::ACCEPTED,
-        Json(JobView::of(&gateway, job).await?),
-    ))
+    Ok((StatusCode::ACCEPTED, Json(job.into())))
 }
 
 /// Removes everything the job wrote and nothing else. May be repeated when interrupted.
@@ -354,7 +318,7 @@ async fn cancel(
 ) -> Result<Json<JobView>, Problem> {
     let job = JobId::from_uuid(job);
     let job = gateway.engine().cancel_job(who.tenant, job).await?;
-    Ok(Json(JobView::of(&gateway, job).await?))
+    Ok(Json(job.into()))
 }
 
 fn named(gateway: &Gateway, who: &May<Manage>, job: Uuid) -> (TenantId, JobId, DateTime<Utc>) {

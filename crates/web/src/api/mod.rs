@@ -3,6 +3,7 @@
 pub mod account;
 pub mod api_keys;
 pub mod ask;
+pub mod backup;
 pub mod citations;
 pub mod dead_letters;
 pub mod documents;
@@ -20,7 +21,6 @@ pub mod tenants;
 pub mod uploads;
 pub mod users;
 pub mod versions;
-pub mod webhooks;
 
 use utoipa_axum::router::OpenApiRouter;
 
@@ -44,7 +44,6 @@ pub fn routes() -> OpenApiRouter<Gateway> {
         .merge(notices::routes())
         .merge(uploads::routes())
         .merge(tenants::routes())
-        .merge(webhooks::routes())
         .merge(status::routes())
         .merge(metrics::routes())
 }

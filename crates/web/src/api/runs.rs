@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use catalog::{Run, RunError, RunFilter, RunStats, RunType, Standing};
+use catalog::{Run, RunError, RunFilter, RunStats, RunType};
 use chrono::{DateTime, Utc};
 use model::{DocumentId, JobId, RunId, RunStatus, SourceId, StepKind};
 use serde::{Deserialize, Serialize};
@@ -59,8 +59,6 @@ pub struct RunView {
     pub updated_at: DateTime<Utc>,
     pub finished_at: Option<DateTime<Utc>>,
     pub heartbeat_at: Option<DateTime<Utc>>,
-    #[schema(value_type = Object)]
-    pub standing: Standing,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -101,11 +99,9 @@ fn stats(stats: RunStats, status: RunStatus) -> StatsView {
     }
 }
 
-impl RunView {
-    /// `busy` is whether any worker is at anything.
-    pub fn new(run: Run, busy: bool, now: DateTime<Utc>) -> Self {
+impl From<Run> for RunView {
+    fn from(run: Run) -> Self {
         Self {
-            standing: run.standing(busy, now),
             run_id: run.id.as_uuid(),
             document_id: run.document.as_uuid(),
             version_id: run.version.as_uuid(),
@@ -140,7 +136,7 @@ impl RunView {
 #[into_params(parameter_in = Query)]
 pub struct RunQuery {
     /// Only runs in this state.
-    #[param(value_type = Option<String>, pattern = "^(queued|running|succeeded|failed|canceled)$")]
+    #[param(value_type = Option<String>)]
     status: Option<RunStatus>,
     /// Only of this knowledge base, by name or id.
     kb: Option<String>,
@@ -148,9 +144,7 @@ pub struct RunQuery {
     job_id: Option<Uuid>,
     source_id: Option<Uuid>,
     cursor: Option<String>,
-    #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
-    #[param(minimum = 1, maximum = 10000)]
     page: Option<u32>,
 }
 
@@ -179,9 +173,7 @@ async fn list(
         page: asked.page,
     };
     let read = |page| gateway.catalog().runs(who.tenant, filter.clone(), page);
-    let runs = paging.read(read).await?;
-    let (busy, now) = (gateway.busy().await?, gateway.now());
-    Ok(Json(Rows::of(runs, |run| RunView::new(run, busy, now))))
+    Ok(Json(Rows::of(paging.read(read).await?, RunView::from)))
 }
 
 #[utoipa::path(get, path = "/v1/runs/{run}", tag = "runs", params(("run" = Uuid, Path)),
@@ -195,8 +187,7 @@ async fn show(
         .catalog()
         .run(who.tenant, RunId::from_uuid(run))
         .await?;
-    let (busy, now) = (gateway.busy().await?, gateway.now());
-    Ok(Json(RunView::new(run, busy, now)))
+    Ok(Json(run.into()))
 }
 
 /// The run that was queued again.

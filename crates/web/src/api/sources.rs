@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Json};
-use catalog::{NewJob, NewSource, Source};
+use catalog::{Job, NewJob, NewSource, Source};
 use chrono::{DateTime, Utc};
 use engine::bucket::BucketSource;
 use engine::jobs::FolderSource;
@@ -18,7 +18,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::jobs::{FolderBody, JobView};
-use crate::auth::{Manage, May, Read};
+use crate::auth::{Manage, May, Principal, Read};
 use crate::extract::{Named, Sent};
 use crate::gateway::Gateway;
 use crate::idempotency::ShownOnce;
@@ -123,13 +123,7 @@ async fn create(
     who: May<Manage>,
     Sent(sent): Sent<CreateSource>,
 ) -> Result<Response, Problem> {
-    let controls = sent.name.chars().any(char::is_control);
-    let name = sent.name.trim();
-    if !(1..=200).contains(&name.len()) || controls {
-        return Err(Problem::unprocessable(
-            "a source's name has 1 to 200 bytes, all printable",
-        ));
-    }
+    let name = checked_name(&sent.name)?;
     let kb = gateway.kb(who.tenant, &sent.kb).await?;
     // Both name a folder of this machine.
     gateway.check_operator(&who)?;
@@ -215,7 +209,19 @@ async fn show(
     ))
 }
 
-/// Starts a job over the source; 409 while one is under way.
+pub(crate) fn checked_name(name: &str) -> Result<&str, Problem> {
+    let controls = name.chars().any(char::is_control);
+    let name = name.trim();
+    if (1..=200).contains(&name.len()) && !controls {
+        Ok(name)
+    } else {
+        Err(Problem::unprocessable(
+            "a source's name has 1 to 200 bytes, all printable",
+        ))
+    }
+}
+
+/// Starts a job over the source; 409 while one is under way, or while the source is paused.
 #[utoipa::path(post, path = "/v1/sources/{source}/sync", tag = "sources",
     params(("source" = Uuid, Path)), responses((status = 202, body = JobView)))]
 async fn sync(
@@ -223,11 +229,22 @@ async fn sync(
     who: May<Manage>,
     Named(source): Named<Uuid>,
 ) -> Result<(StatusCode, Json<JobView>), Problem> {
+    let job = start_sync(&gateway, &who, SourceId::from_uuid(source)).await?;
+    Ok((StatusCode::ACCEPTED, Json(job.into())))
+}
+
+/// A job over the whole source, started.
+pub(crate) async fn start_sync(
+    gateway: &Gateway,
+    who: &Principal,
+    source: SourceId,
+) -> Result<Job, Problem> {
     gateway.check_disk()?;
     let (catalog, now) = (gateway.catalog(), gateway.now());
-    let source = catalog
-        .source(who.tenant, SourceId::from_uuid(source))
-        .await?;
+    let source = catalog.source(who.tenant, source).await?;
+    if !source.enabled {
+        return Err(Problem::conflict("the source is paused").hint("resume it first"));
+    }
     if source.kind != "folder" {
         return Err(
             Problem::conflict("a bucket is not walked: its events tell of every change")
@@ -241,9 +258,5 @@ async fn sync(
         initiated_by: who.user,
     };
     let job = catalog.create_job(who.tenant, job, now).await?;
-    let job = catalog.start_job(who.tenant, job.id, now).await?;
-    Ok((
-        StatusCode::ACCEPTED,
-        Json(JobView::of(&gateway, job).await?),
-    ))
+    Ok(catalog.start_job(who.tenant, job.id, now).await?)
 }

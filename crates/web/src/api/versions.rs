@@ -143,10 +143,6 @@ async fn list(
 ) -> Result<Json<Rows<VersionView>>, Problem> {
     let document = DocumentId::from_uuid(document);
     let versions = gateway.catalog().versions(who.tenant, document).await?;
-    if versions.is_empty() {
-        // Empty is not the same as unknown.
-        gateway.catalog().document(who.tenant, document).await?;
-    }
     Ok(Json(Rows {
         items: versions.into_iter().map(VersionView::from).collect(),
         next: None,
@@ -164,10 +160,6 @@ async fn history(
     let catalog = gateway.catalog();
     let activations = catalog.activations(who.tenant, document).await?;
     let ledger = catalog.ledger(who.tenant, document).await?;
-    if activations.is_empty() && ledger.is_empty() {
-        // Of a purged document the ledger stays; without one it must at least be known.
-        catalog.document(who.tenant, document).await?;
-    }
     Ok(Json(History {
         activations: activations.into_iter().map(ActivationView::from).collect(),
         ledger,
@@ -219,6 +211,9 @@ async fn deactivate(
 pub struct Purged {
     pub document_id: Uuid,
     pub versions: u64,
+    /// What a scan of every store still finds of it, by kind: all zero when it is gone.
+    #[schema(value_type = Object)]
+    pub residue: engine::Residue,
 }
 
 /// Deletes the document and everything of it, for good; only its ledger stays.
@@ -230,10 +225,11 @@ async fn purge(
     Named(document): Named<Uuid>,
 ) -> Result<Json<Purged>, Problem> {
     let id = DocumentId::from_uuid(document);
-    let versions = gateway.engine().purge(who.tenant, id, who.user).await?;
+    let purged = gateway.engine().purge(who.tenant, id, who.user).await?;
     Ok(Json(Purged {
         document_id: document,
-        versions,
+        versions: purged.versions,
+        residue: purged.residue,
     }))
 }
 
@@ -295,7 +291,7 @@ async fn chunks(
 pub struct PageQuery {
     /// `to_read` (the default) or `thumbnail`.
     #[serde(default)]
-    #[param(value_type = Option<String>, pattern = "^(to_read|thumbnail)$")]
+    #[param(value_type = Option<String>)]
     size: Drawn,
 }
 

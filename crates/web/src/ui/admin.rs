@@ -10,12 +10,13 @@ use model::{ApiKeyId, UserId};
 use serde::Deserialize;
 use uuid::Uuid;
 
+use super::health::{Check, checks};
 use super::page::{Filled, Frame, Shown, Trouble, Visitor, show};
-use super::shown::{Moment, kb_path, size};
+use super::shown::{Moment, kb_path};
 use crate::api::{kbs::checked_name, users};
 use crate::auth::{Manage, Principal, new_api_key};
 use crate::extract::Named;
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, Setting};
 use crate::problem::Problem;
 
 pub fn routes() -> Router<Gateway> {
@@ -35,8 +36,8 @@ struct AdminPage {
     status: Status,
     started: Moment,
     release: &'static str,
-    model: String,
-    upload_limit: String,
+    checks: Vec<Check>,
+    settings: Vec<Setting>,
     me: Option<UserId>,
     users: Vec<User>,
     keys: Vec<ApiKey>,
@@ -57,13 +58,14 @@ async fn admin(State(gateway): State<Gateway>, who: Visitor<Manage>) -> Shown {
 
 async fn page(gateway: &Gateway, who: &Principal) -> Result<AdminPage, Problem> {
     let catalog = gateway.catalog();
+    let status = catalog.status(who.tenant, gateway.now()).await?;
     Ok(AdminPage {
         frame: Frame::new(gateway, who, "admin").await?,
-        status: catalog.status(who.tenant, gateway.now()).await?,
+        checks: checks(gateway, &status).await,
+        settings: gateway.in_force().to_vec(),
+        status,
         started: Moment(gateway.started()),
         release: env!("CARGO_PKG_VERSION"),
-        model: gateway.engine().parts().embedder.info().name.to_string(),
-        upload_limit: size(gateway.settings().upload_limit),
         me: who.user,
         users: catalog.users(who.tenant).await?,
         keys: catalog.api_keys(who.tenant).await?,

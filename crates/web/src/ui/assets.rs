@@ -14,7 +14,13 @@ use model::ContentHash;
 use crate::gateway::Gateway;
 
 const STYLE: &str = include_str!("mill.css");
-const SCRIPT: &str = include_str!("mill.js");
+/// One file to a browser, one idea each to a reader.
+const SCRIPT: &str = concat!(
+    include_str!("script/begin.js"),
+    include_str!("script/live.js"),
+    include_str!("script/inspector.js"),
+    include_str!("script/uploads.js"),
+);
 const ICON: &str = include_str!("mill.svg");
 
 /// Changes when one of them does.

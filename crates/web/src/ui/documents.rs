@@ -9,7 +9,7 @@ use catalog::{
     Active, DocumentFilter, DocumentRow, Kb, Page, Removal, Run, RunFilter, Status, Version,
 };
 use futures::future::try_join_all;
-use model::{DocumentId, RunStatus, VersionId};
+use model::{DocumentId, VersionId};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -35,7 +35,7 @@ pub fn routes() -> Router<Gateway> {
 struct Looked {
     #[serde(default)]
     text: String,
-    /// `all`, `inactive` or `failed`; else what answers or is on its way.
+    /// `ready`, `failed`, `inactive` or `all`; else all but the inactive.
     #[serde(default)]
     show: String,
     cursor: Option<String>,
@@ -50,7 +50,6 @@ struct LibraryPage {
     shown: String,
     lines: Vec<DocumentLine>,
     next: Option<String>,
-    upload_limit: u64,
 }
 
 struct DocumentLine {
@@ -59,7 +58,7 @@ struct DocumentLine {
     uri: String,
     state: Word,
     size: String,
-    pages: usize,
+    pages: u32,
     chunks: String,
     versions: u32,
     updated: Moment,
@@ -74,19 +73,14 @@ async fn library(
 ) -> Shown {
     let (frame, kb) = Frame::of_kb(&gateway, &who, "documents", &kb).await?;
     let listed = listed(&gateway, &who, &kb, &looked).await?;
-    let lines = listed
-        .items
-        .into_iter()
-        .map(|row| line(&gateway, row, &who));
     let next = listed.next.map(|cursor| following(&looked, &cursor));
     show(&LibraryPage {
         frame,
         status: gateway.catalog().status(who.tenant, gateway.now()).await?,
-        lines: try_join_all(lines).await?,
+        lines: listed.items.into_iter().map(DocumentLine::from).collect(),
         next,
         text: looked.text,
         shown: looked.show,
-        upload_limit: gateway.settings().upload_limit,
     })
 }
 
@@ -104,8 +98,9 @@ async fn listed(
     let (active, state) = match looked.show.as_str() {
         "inactive" => (Active::Inactive, None),
         "failed" => (Active::All, Some(catalog::VersionState::Failed)),
-        "active" => (Active::Active, None),
-        _ => (Active::All, None),
+        "ready" => (Active::Active, None),
+        "all" => (Active::All, None),
+        _ => (Active::Current, None),
     };
     let text = looked.text.trim();
     let filter = DocumentFilter {
@@ -125,27 +120,21 @@ async fn listed(
         .await?)
 }
 
-async fn line(
-    gateway: &Gateway,
-    row: DocumentRow,
-    who: &Principal,
-) -> Result<DocumentLine, Problem> {
-    let pages = match row.version {
-        Some(version) => gateway.catalog().pages(who.tenant, version).await?.len(),
-        None => 0,
-    };
-    Ok(DocumentLine {
-        id: row.id,
-        name: document_name(&row),
-        uri: row.source_uri.to_string(),
-        state: document_state(&row),
-        size: row.size.map(size).unwrap_or_default(),
-        pages,
-        chunks: count(row.chunks),
-        versions: row.versions,
-        updated: Moment(row.updated_at),
-        inspect: row.active,
-    })
+impl From<DocumentRow> for DocumentLine {
+    fn from(row: DocumentRow) -> Self {
+        Self {
+            id: row.id,
+            name: document_name(&row),
+            uri: row.source_uri.to_string(),
+            state: document_state(&row),
+            size: row.size.map(size).unwrap_or_default(),
+            pages: row.pages,
+            chunks: count(row.chunks),
+            versions: row.versions,
+            updated: Moment(row.updated_at),
+            inspect: row.active,
+        }
+    }
 }
 
 #[derive(Template)]
@@ -158,7 +147,6 @@ struct DocumentPage {
     state: Word,
     versions: Vec<VersionLine>,
     runs: Vec<RunLine>,
-    busy: bool,
 }
 
 struct VersionLine {
@@ -167,8 +155,7 @@ struct VersionLine {
     can_answer: bool,
     version: Version,
     size: String,
-    pages: usize,
-    chunks: String,
+    pages: u64,
     created: Moment,
 }
 
@@ -196,7 +183,6 @@ async fn document(
         id,
         name: document_name(&row),
         state: document_state(&row),
-        busy: row.run_status.is_some_and(RunStatus::is_live),
         versions: try_join_all(versions).await?,
         row,
         runs: runs.items.into_iter().map(|run: Run| run.into()).collect(),
@@ -219,8 +205,7 @@ async fn version_line(
         active: row.active == Some(version.id),
         can_answer: done.contains(&version.state),
         size: size(version.size),
-        pages: pages.len(),
-        chunks: count(version.chunks),
+        pages: pages.len() as u64,
         created: Moment(version.created_at),
         version,
     })

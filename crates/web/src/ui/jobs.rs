@@ -5,26 +5,34 @@ use std::path::PathBuf;
 use askama::Template;
 use axum::Router;
 use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::http::header::REFERER;
 use axum::response::Redirect;
 use axum::routing::{get, post};
-use catalog::{Job, JobCounters, JobFilter, NewJob, Page};
+use catalog::{
+    Job, JobChanges, JobCounters, JobDocument, JobFilter, JobProgress, NewJob, Page, Problem as Met,
+};
 use engine::jobs::FolderSource;
-use model::{JobId, JobStatus};
+use futures::future::try_join_all;
+use model::{JobId, JobStatus, TenantId};
 use serde::Deserialize;
 use uuid::Uuid;
 
+use super::pace::Pace;
 use super::page::{Filled, Frame, Shown, Trouble, Visitor, show};
 use super::shown::{Moment, State as Word};
 use crate::auth::{Manage, Read};
-use crate::extract::Named;
+use crate::extract::{Asked, Named};
 use crate::gateway::Gateway;
 use crate::problem::Problem;
 
-const ROWS: u32 = 50;
+const ROWS: u32 = 20;
+const DOCUMENTS: u32 = 50;
 
 pub fn routes() -> Router<Gateway> {
     Router::new()
         .route("/jobs", get(jobs).post(create))
+        .route("/jobs/{job}", get(job))
         .route("/jobs/{job}/start", post(start))
         .route("/jobs/{job}/pause", post(pause))
         .route("/jobs/{job}/resume", post(resume))
@@ -40,47 +48,82 @@ pub fn untimed_routes() -> Router<Gateway> {
 struct JobsPage {
     frame: Frame,
     lines: Vec<JobLine>,
+    next: Option<String>,
 }
 
-struct JobLine {
-    id: JobId,
-    roots: String,
-    state: Word,
-    counters: JobCounters,
-    exhausted: bool,
-    error: Option<String>,
-    created: Moment,
+/// A job as a card shows it.
+pub struct JobLine {
+    pub id: JobId,
+    pub roots: String,
+    pub state: Word,
+    pub counters: JobCounters,
+    pub progress: JobProgress,
+    pub pace: Option<Pace>,
+    /// What it is at, or waits for.
+    pub doing: &'static str,
+    pub live: bool,
+    pub error: Option<String>,
+    pub created: Moment,
+    pub finished: Option<Moment>,
+    pub heartbeat: Option<Moment>,
     /// What may be asked of it now: the word of the route, the word of the button.
-    actions: Vec<(&'static str, &'static str)>,
+    pub actions: Vec<(&'static str, &'static str)>,
 }
 
 impl JobLine {
-    fn done(&self) -> u64 {
-        self.counters
-            .docs_seen
-            .saturating_sub(self.counters.runs_open)
+    pub async fn read(gateway: &Gateway, job: Job) -> Result<Self, Problem> {
+        let progress = gateway.catalog().job_progress(job.tenant, job.id).await?;
+        Ok(Self::new(gateway, job, progress))
     }
-}
 
-impl From<Job> for JobLine {
-    fn from(job: Job) -> Self {
+    fn new(gateway: &Gateway, job: Job, progress: JobProgress) -> Self {
+        let live = matches!(job.status, JobStatus::Running | JobStatus::Paused);
         Self {
             id: job.id,
-            roots: roots(&job),
+            roots: roots(&job.config),
             state: state(job.status),
             counters: job.counters,
-            exhausted: job.exhausted,
+            progress,
+            pace: Pace::of(&job, gateway.now()),
+            doing: doing(&job),
+            live,
             created: Moment(job.created_at),
+            finished: job.finished_at.map(Moment),
+            heartbeat: job.heartbeat_at.filter(|_| live).map(Moment),
             actions: actions(job.status),
             error: job.error,
         }
     }
+
+    fn stages(&self) -> [(&'static str, u64); 4] {
+        let done = &self.progress;
+        [
+            ("Taken in", done.taken_in),
+            ("Parsed", done.parsed),
+            ("Embedded", done.embedded),
+            ("Done", done.ended),
+        ]
+    }
+
+    pub fn failed(&self) -> u64 {
+        self.counters.runs_failed + self.counters.docs_refused
+    }
 }
 
-fn roots(job: &Job) -> String {
-    let roots = job.config.get("roots").and_then(|roots| roots.as_array());
+/// The folders a job or a source reads.
+pub fn roots(config: &serde_json::Value) -> String {
+    let roots = config.get("roots").and_then(|roots| roots.as_array());
     let roots = roots.into_iter().flatten().filter_map(|root| root.as_str());
     roots.collect::<Vec<_>>().join(", ")
+}
+
+fn doing(job: &Job) -> &'static str {
+    match (job.status, job.exhausted) {
+        (JobStatus::Running, false) => "Looking through the folder",
+        (JobStatus::Running, true) => "Working off what it found",
+        (JobStatus::Paused, _) => "Waiting for you to resume it",
+        _ => "",
+    }
 }
 
 fn state(status: JobStatus) -> Word {
@@ -90,28 +133,89 @@ fn state(status: JobStatus) -> Word {
         JobStatus::Paused => Word::new("paused", "wait"),
         JobStatus::Completed => Word::new("completed", "good"),
         JobStatus::Failed => Word::new("failed", "bad"),
-        JobStatus::Canceled => Word::new("canceled", "quiet"),
+        JobStatus::Canceled => Word::new("being canceled", "quiet"),
     }
 }
 
 fn actions(status: JobStatus) -> Vec<(&'static str, &'static str)> {
     match status {
-        JobStatus::NotStarted => vec![("start", "Start"), ("cancel", "Cancel")],
+        JobStatus::NotStarted => vec![("start", "Start")],
         JobStatus::Running => vec![("pause", "Pause"), ("cancel", "Cancel")],
         JobStatus::Paused => vec![("resume", "Resume"), ("cancel", "Cancel")],
-        JobStatus::Completed | JobStatus::Failed => vec![("start", "Run again")],
+        JobStatus::Completed | JobStatus::Failed => {
+            vec![("start", "Run again"), ("cancel", "Take back")]
+        }
         JobStatus::Canceled => Vec::new(),
     }
 }
 
-async fn jobs(State(gateway): State<Gateway>, who: Visitor<Read>) -> Shown {
+#[derive(Debug, Deserialize)]
+struct Turned {
+    cursor: Option<String>,
+}
+
+impl Turned {
+    fn page(self, limit: u32) -> Page {
+        Page {
+            after: self.cursor,
+            limit,
+        }
+    }
+}
+
+fn following(next: Option<String>) -> Option<String> {
+    next.map(|cursor| format!("?cursor={}", super::shown::encoded(&cursor)))
+}
+
+async fn jobs(
+    State(gateway): State<Gateway>,
+    who: Visitor<Read>,
+    Asked(turned): Asked<Turned>,
+) -> Shown {
     let frame = Frame::new(&gateway, &who, "jobs").await?;
-    let page = Page::first(ROWS);
-    let jobs = gateway
+    let page = turned.page(ROWS);
+    let listed = gateway
         .catalog()
-        .jobs(who.tenant, JobFilter::default(), page);
-    let lines = jobs.await?.items.into_iter().map(JobLine::from).collect();
-    show(&JobsPage { frame, lines })
+        .jobs(who.tenant, JobFilter::default(), page)
+        .await?;
+    let lines = listed.items.into_iter();
+    let lines = lines.map(|job| JobLine::read(&gateway, job));
+    show(&JobsPage {
+        frame,
+        lines: try_join_all(lines).await?,
+        next: following(listed.next),
+    })
+}
+
+#[derive(Template)]
+#[template(path = "job.html")]
+struct JobPage {
+    frame: Frame,
+    job: JobLine,
+    changes: JobChanges,
+    met: Vec<Met>,
+    documents: Vec<JobDocument>,
+    next: Option<String>,
+}
+
+async fn job(
+    State(gateway): State<Gateway>,
+    who: Visitor<Read>,
+    Named(job): Named<Uuid>,
+    Asked(turned): Asked<Turned>,
+) -> Shown {
+    let (id, catalog) = (JobId::from_uuid(job), gateway.catalog());
+    let job = catalog.job(who.tenant, id).await?;
+    let page = turned.page(DOCUMENTS);
+    let documents = catalog.job_documents(who.tenant, id, page).await?;
+    show(&JobPage {
+        frame: Frame::new(&gateway, &who, "jobs").await?,
+        job: JobLine::read(&gateway, job).await?,
+        changes: catalog.job_changes(who.tenant, id).await?,
+        met: catalog.job_problems(who.tenant, id).await?,
+        documents: documents.items,
+        next: following(documents.next),
+    })
 }
 
 #[derive(Deserialize)]
@@ -121,6 +225,20 @@ struct FolderForm {
     remove_missing: Option<String>,
 }
 
+/// A folder of the machine the server runs on, from a form.
+pub fn folder(path: &str, remove_missing: bool) -> Result<serde_json::Value, Problem> {
+    let root = PathBuf::from(path.trim());
+    if !root.is_absolute() {
+        return Err(Problem::invalid("a folder is named by its absolute path"));
+    }
+    let config = FolderSource {
+        roots: vec![root],
+        metadata: serde_json::Map::new(),
+        remove_missing,
+    };
+    serde_json::to_value(config).map_err(|error| Problem::internal(&error))
+}
+
 /// Makes a job and starts it: a person who names a folder wants it read.
 async fn create(
     State(gateway): State<Gateway>,
@@ -128,20 +246,11 @@ async fn create(
     Filled(form): Filled<FolderForm>,
 ) -> Result<Redirect, Trouble> {
     gateway.check_disk()?;
-    let root = PathBuf::from(form.folder.trim());
-    if !root.is_absolute() {
-        return Err(Problem::invalid("a folder is named by its absolute path").into());
-    }
     let kb = gateway.kb(who.tenant, &form.kb).await?;
-    let config = FolderSource {
-        roots: vec![root],
-        metadata: serde_json::Map::new(),
-        remove_missing: form.remove_missing.is_some(),
-    };
     let job = NewJob {
         kb: kb.id,
         source: None,
-        config: serde_json::to_value(config).map_err(|error| Problem::internal(&error))?,
+        config: folder(&form.folder, form.remove_missing.is_some())?,
         initiated_by: who.user,
     };
     let (catalog, now) = (gateway.catalog(), gateway.now());
@@ -151,16 +260,28 @@ async fn create(
     Ok(Redirect::to("/jobs"))
 }
 
+/// Whoever acts on a job's own page stays there; everybody else sees all jobs.
+pub fn back(headers: &HeaderMap, own: &str, list: &str) -> Redirect {
+    let from = headers.get(REFERER).and_then(|from| from.to_str().ok());
+    let stays = from.is_some_and(|from| from.ends_with(own));
+    Redirect::to(if stays { own } else { list })
+}
+
+fn after(headers: &HeaderMap, job: JobId) -> Redirect {
+    back(headers, &format!("/jobs/{job}"), "/jobs")
+}
+
 macro_rules! told {
     ($($name:ident => $method:ident;)*) => {$(
         async fn $name(
             State(gateway): State<Gateway>,
             who: Visitor<Manage>,
+            headers: HeaderMap,
             Named(job): Named<Uuid>,
         ) -> Result<Redirect, Trouble> {
             let job = JobId::from_uuid(job);
             gateway.catalog().$method(who.tenant, job, gateway.now()).await?;
-            Ok(Redirect::to("/jobs"))
+            Ok(after(&headers, job))
         }
     )*};
 }
@@ -174,9 +295,24 @@ told! {
 async fn cancel(
     State(gateway): State<Gateway>,
     who: Visitor<Manage>,
+    headers: HeaderMap,
     Named(job): Named<Uuid>,
 ) -> Result<Redirect, Trouble> {
     let job = JobId::from_uuid(job);
     gateway.engine().cancel_job(who.tenant, job).await?;
-    Ok(Redirect::to("/jobs"))
+    Ok(after(&headers, job))
+}
+
+/// The newest job of a source.
+pub async fn newest(
+    gateway: &Gateway,
+    tenant: TenantId,
+    source: model::SourceId,
+) -> Result<Option<Job>, Problem> {
+    let filter = JobFilter {
+        source: Some(source),
+        ..JobFilter::default()
+    };
+    let listed = gateway.catalog().jobs(tenant, filter, Page::first(1));
+    Ok(listed.await?.items.into_iter().next())
 }

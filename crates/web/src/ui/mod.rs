@@ -8,15 +8,20 @@
 
 mod admin;
 mod assets;
+mod dashboard;
 mod documents;
+mod health;
 mod inspect;
 mod jobs;
 mod marks;
+mod pace;
 mod page;
+mod plot;
 mod runs;
 mod search;
 mod shown;
 mod sign_in;
+mod sources;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
@@ -54,6 +59,8 @@ pub fn router(gateway: &Gateway) -> Router<Gateway> {
         .merge(search::routes())
         .merge(runs::routes())
         .merge(jobs::routes())
+        .merge(sources::routes())
+        .merge(dashboard::routes())
         .merge(admin::routes())
         .merge(assets::routes())
         .layer(DefaultBodyLimit::max(FORM_LIMIT))

@@ -10,7 +10,7 @@ use catalog::{Kb, Role};
 use serde::de::DeserializeOwned;
 
 use super::assets;
-use crate::auth::{May, Principal, Right};
+use crate::auth::{Ingest, May, Principal, Right};
 use crate::gateway::Gateway;
 use crate::problem::{Problem, ProblemBody};
 
@@ -20,6 +20,13 @@ pub struct Frame {
     pub kbs: Vec<String>,
     pub at: &'static str,
     pub admin: bool,
+    /// An admin of whoever runs this server.
+    pub operator: bool,
+    /// Whether files may be dropped here.
+    pub uploads: bool,
+    pub upload_limit: u64,
+    /// The newest event this page knows of: its stream goes on from there.
+    pub events: i64,
     /// Whether there is a session to end.
     pub signed_in: bool,
     pub stamp: &'static str,
@@ -45,6 +52,8 @@ impl Frame {
         who: &Principal,
         at: &'static str,
     ) -> Result<Self, Problem> {
+        // Asked first: what happens while the page is made is told again, never missed.
+        let events = gateway.catalog().last_event(who.tenant).await?;
         let kbs = gateway.catalog().kbs(who.tenant).await?;
         let kbs: Vec<String> = kbs.into_iter().map(|kb| kb.name).collect();
         let named = |name: &&String| name.as_str() == "default";
@@ -54,6 +63,10 @@ impl Frame {
             kbs,
             at,
             admin: who.role == Role::Admin,
+            operator: who.role == Role::Admin && gateway.is_operator(who),
+            uploads: who.may::<Ingest>(),
+            upload_limit: gateway.settings().upload_limit,
+            events,
             signed_in: gateway.settings().auth_enabled,
             stamp: assets::stamp(),
         })

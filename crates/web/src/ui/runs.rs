@@ -11,7 +11,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::page::{Frame, Shown, Trouble, Visitor, show};
-use super::shown::{Moment, State as Word, count, last_part, run_state};
+use super::shown::{Moment, State as Word, count, duration, run_name, run_state};
 use crate::auth::{Ingest, Manage, Read};
 use crate::extract::{Asked, Named};
 use crate::gateway::Gateway;
@@ -49,7 +49,11 @@ impl From<Run> for RunLine {
         Self {
             id: run.id,
             document: run.document,
-            name: last_part(&run.source_uri),
+            name: run_name(
+                run.title.as_deref(),
+                run.filename.as_deref(),
+                &run.source_uri,
+            ),
             kind: run.run_type.as_str(),
             state: run_state(&run),
             done: run.units_done,
@@ -68,11 +72,7 @@ impl From<Run> for RunLine {
 fn took(run: &Run) -> String {
     match run.started_at.zip(run.finished_at) {
         None => String::new(),
-        Some((from, to)) => match (to - from).num_milliseconds() {
-            ms if ms < 1000 => format!("{ms} ms"),
-            ms if ms < 120_000 => format!("{:.1} s", ms as f64 / 1e3),
-            ms => format!("{} min", ms / 60_000),
-        },
+        Some((from, to)) => duration((to - from).num_milliseconds() as f64 / 1e3),
     }
 }
 
@@ -89,8 +89,22 @@ struct RunsPage {
     status: Status,
     chosen: Option<RunStatus>,
     lines: Vec<RunLine>,
-    letters: Vec<DeadLetter>,
+    letters: Vec<LetterLine>,
     next: Option<String>,
+}
+
+/// A dead letter, under the name of its document.
+struct LetterLine {
+    name: String,
+    letter: DeadLetter,
+}
+
+impl From<DeadLetter> for LetterLine {
+    fn from(letter: DeadLetter) -> Self {
+        let (title, filename) = (letter.title.as_deref(), letter.filename.as_deref());
+        let name = run_name(title, filename, &letter.source_uri);
+        Self { name, letter }
+    }
 }
 
 impl RunsPage {
@@ -129,13 +143,12 @@ async fn runs(
     let listed = catalog.runs(who.tenant, filter, page).await?;
     let letters = match frame.admin {
         true => {
-            catalog
-                .dead_letters(who.tenant, Page::first(ROWS))
-                .await?
-                .items
+            let letters = catalog.dead_letters(who.tenant, Page::first(ROWS));
+            letters.await?.items
         }
         false => Vec::new(),
     };
+    let letters = letters.into_iter().map(LetterLine::from).collect();
     let next = listed.next.map(|cursor| {
         let status = chosen.map_or("", RunStatus::as_str);
         format!("?status={status}&cursor={}", super::shown::encoded(&cursor))

@@ -86,8 +86,9 @@ impl HitCard {
 }
 
 fn name(hit: &Hit) -> String {
-    let title = hit.title.clone().filter(|title| !title.trim().is_empty());
-    title.unwrap_or_else(|| last_part(hit.source_uri.as_str()))
+    let names = [hit.title.as_deref().unwrap_or_default(), &hit.filename];
+    let named = names.into_iter().find(|name| !name.trim().is_empty());
+    named.map_or_else(|| last_part(hit.source_uri.as_str()), str::to_owned)
 }
 
 /// The inspector, open at the passage.
@@ -199,12 +200,21 @@ async fn ask(
 
 fn answered(q: &str, asked: ask::Asked) -> Answered {
     match asked.said {
-        Said::Nothing { missing } => Answered::Nothing { missing },
+        Said::Nothing { missing } => Answered::Nothing {
+            missing: missing.iter().map(|stem| as_asked(q, stem)).collect(),
+        },
         Said::Sentences(sentences) => {
             let quote = |said: &Sentence| quote(q, &asked.hits[said.hit], said);
             Answered::Quotes(sentences.iter().map(quote).collect())
         }
     }
+}
+
+/// The word of the question that a stem was cut from.
+fn as_asked(q: &str, stem: &str) -> String {
+    let mut words = q.split(|c: char| !c.is_alphanumeric());
+    let word = words.find(|word| word.to_lowercase().starts_with(stem));
+    word.unwrap_or(stem).to_owned()
 }
 
 fn quote(q: &str, hit: &Hit, said: &Sentence) -> Quote {

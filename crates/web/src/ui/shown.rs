@@ -3,10 +3,10 @@
 use std::borrow::Borrow;
 use std::fmt;
 
-use catalog::{DocumentRow, Run};
+use catalog::{DocumentRow, JobOutcome, Run};
 use chrono::{DateTime, Utc};
 use model::{RunStatus, StepKind};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 
@@ -65,6 +65,13 @@ pub fn count(number: impl Borrow<u64>) -> String {
     shown
 }
 
+/// `1 chunk`, `12 chunks`.
+pub fn many(number: impl Borrow<u64>, thing: &str) -> String {
+    let number = *number.borrow();
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{ending}", count(number))
+}
+
 /// A word and the colour it is shown in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
@@ -116,6 +123,15 @@ pub fn document_state(row: &DocumentRow) -> State {
     }
 }
 
+/// What a job found of a document.
+pub fn outcome(outcome: JobOutcome) -> &'static str {
+    match outcome {
+        JobOutcome::New => "new",
+        JobOutcome::NewVersion => "changed",
+        JobOutcome::Skipped => "unchanged",
+    }
+}
+
 /// What a document is called on a page.
 pub fn document_name(row: &DocumentRow) -> String {
     let named = [&row.title, &row.filename];
@@ -128,10 +144,46 @@ pub fn document_name(row: &DocumentRow) -> String {
         .unwrap_or_else(|| last_part(row.source_uri.as_str()))
 }
 
+/// What a run's document is called; an upload nobody can name any more by its hash.
+pub fn run_name(title: Option<&str>, filename: Option<&str>, uri: &str) -> String {
+    let named = [filename, title].into_iter().flatten();
+    match named.map(str::trim).find(|name| !name.is_empty()) {
+        Some(name) => name.to_owned(),
+        None => last_part(uri),
+    }
+}
+
 /// The end of a URI, which is what people call a thing.
 pub fn last_part(uri: &str) -> String {
+    if let Some(hash) = uri.strip_prefix("upload://sha256:") {
+        return format!("upload {}", hash.get(..12).unwrap_or(hash));
+    }
     let last = uri.rsplit('/').find(|part| !part.is_empty());
-    last.unwrap_or(uri).to_owned()
+    let last = last.unwrap_or(uri);
+    percent_decode_str(last).decode_utf8_lossy().into_owned()
+}
+
+/// How long something takes, as people say it.
+pub fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 0.001 => format!("{:.0} µs", s * 1e6),
+        s if s < 1.0 => format!("{:.0} ms", s * 1e3),
+        s if s < 90.0 => format!("{s:.1} s").replace(".0 s", " s"),
+        s if s < 5_400.0 => format!("{:.0} min", s / 60.0),
+        s if s < 172_800.0 => format!("{:.1} h", s / 3_600.0).replace(".0 h", " h"),
+        s => format!("{:.0} days", s / 86_400.0),
+    }
+}
+
+/// A number with the digits that matter.
+pub fn figure(value: f64) -> String {
+    match value.abs() {
+        v if v >= 100.0 => count(v.round() as u64),
+        v if v >= 10.0 => format!("{v:.0}"),
+        v if v == 0.0 || v.fract() == 0.0 => format!("{v:.0}"),
+        v if v >= 0.1 => format!("{v:.1}"),
+        v => format!("{v:.2}"),
+    }
 }
 
 #[cfg(test)]
@@ -149,6 +201,15 @@ mod tests {
             ["12 B", "34 kB", "5.3 MB"]
         );
         assert_eq!(kb_path("a b/ü"), "/kb/a%20b%2F%C3%BC");
-        assert_eq!(last_part("file:///a/report.pdf"), "report.pdf");
+        assert_eq!(last_part("file:///a/my%20report.pdf"), "my report.pdf");
+        let nameless = run_name(None, Some(" "), "upload://sha256:0123456789abcdef");
+        assert_eq!(nameless, "upload 0123456789ab");
+        let spans = [0.0004, 0.25, 42.0, 600.0, 7_200.0, 400_000.0].map(duration);
+        assert_eq!(
+            spans,
+            ["400 µs", "250 ms", "42 s", "10 min", "2 h", "5 days"]
+        );
+        let figures = [0.0, 0.042, 0.5, 3.0, 12.4, 1234.0].map(figure);
+        assert_eq!(figures, ["0", "0.04", "0.5", "3", "12", "1,234"]);
     }
 }

@@ -1,0 +1,85 @@
+//! `backup`: one moment of everything, copied by whoever holds the folder. `restore`: a data
+//! folder made of it, opened once and verified.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use engine::backup::{Manifest, Restored};
+use serde_json::{Value, json};
+
+use crate::cli::{Backup, Restore, Verify};
+use crate::config::Config;
+use crate::explain::hinted;
+use crate::folder::Folder;
+use crate::house::catalog_settings;
+use crate::session::{Needs, Session};
+
+use super::{cell, print_line, print_text};
+
+pub async fn run(config: &Config, args: &Backup) -> anyhow::Result<()> {
+    let to = std::path::absolute(&args.to).context("cannot tell where that is")?;
+    let session = Session::open(config, Needs::Answers).await?;
+    let done: Value = session
+        .client
+        .post("/v1/backup", &json!({ "to": to }))
+        .await?;
+    session.close().await?;
+    if args.json {
+        return print_line(&done);
+    }
+    print_text(&format!(
+        "backed up {} versions in {} files, {} MB, to {}\n",
+        done["versions"],
+        done["files"],
+        done["bytes"].as_u64().unwrap_or(0) >> 20,
+        cell(&done, "to"),
+    ))?;
+    for path in done["missing"].as_array().into_iter().flatten() {
+        print_text(&format!(
+            "missing already: {}\n",
+            path.as_str().unwrap_or_default()
+        ))?;
+    }
+    Ok(())
+}
+
+pub async fn restore(config: &Config, args: &Restore) -> anyhow::Result<ExitCode> {
+    let from = args.from.clone();
+    let folder = std::path::absolute(&config.data)?;
+    let postgres = !config.catalog.url.is_empty();
+    let restored = tokio::task::spawn_blocking(move || {
+        let manifest = Manifest::read(&from).map_err(|error| hinted(error.explain(), HINT))?;
+        check_kind(&manifest, postgres)?;
+        engine::backup::restore(&from, &folder).map_err(|error| hinted(error.explain(), HINT))
+    });
+    let restored = restored.await??;
+    if postgres {
+        load_catalog(config, &restored).await?;
+    }
+    super::verify::run(config, &Verify { json: args.json }).await
+}
+
+const HINT: &str = "restore a whole backup into a data folder that is not there (--data DIR)";
+
+fn check_kind(manifest: &Manifest, postgres: bool) -> anyhow::Result<()> {
+    let here = if postgres { "postgres" } else { "sqlite" };
+    if manifest.catalog == here {
+        return Ok(());
+    }
+    Err(hinted(
+        format!(
+            "the backup has a catalog on {}, and this configuration one on {here}",
+            manifest.catalog
+        ),
+        "set catalog.url to an empty PostgreSQL database, or leave it out for SQLite",
+    ))
+}
+
+/// A catalog in a database of its own is loaded into it; any other came with the folder.
+async fn load_catalog(config: &Config, restored: &Restored) -> anyhow::Result<()> {
+    let settings = catalog_settings(&Folder::create(&config.data)?, config);
+    catalog::load(&settings, &restored.catalog)
+        .await
+        .context("cannot load the catalog")?;
+    std::fs::remove_dir_all(&restored.catalog).context("cannot tidy up")
+}

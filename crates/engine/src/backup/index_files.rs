@@ -1,0 +1,141 @@
+//! The index's files under a second name.
+//!
+//! Its store writes every file once and only ever takes whole files away. A list of what is
+//! there needs what it names, and what it names was there when it was written: so first the
+//! data, then the lists, then the data that came meanwhile. What vanishes between listing
+//! and naming sends the whole back to its beginning; what came meanwhile is too young to
+//! vanish.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::files::{Writing, io};
+use crate::Error;
+
+/// Folders that hold lists.
+const LISTS: [&str; 2] = ["manifest", "compactions"];
+const TRIES: usize = 10;
+
+/// Second names, gone when this is dropped.
+pub struct Staged {
+    folder: PathBuf,
+}
+
+impl Drop for Staged {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "second names may go at any moment"
+    )]
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.folder) {
+            tracing::warn!(%error, folder = %self.folder.display(), "left behind by a backup");
+        }
+    }
+}
+
+pub async fn stage(index: PathBuf) -> Result<Staged, Error> {
+    let staged = tokio::task::spawn_blocking(move || stage_blocking(&index));
+    staged.await.map_err(|_| Error::StageStopped)?
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "second names may go at any moment"
+)]
+fn stage_blocking(index: &Path) -> Result<Staged, Error> {
+    let folder = index.with_extension("backup");
+    for _ in 0..TRIES {
+        // What a backup that died left behind.
+        match fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(io("clear", &folder)(error));
+            }
+            _ => {}
+        }
+        let staged = Staged {
+            folder: folder.clone(),
+        };
+        fs::create_dir_all(&folder).map_err(io("make the folder", &folder))?;
+        let named = link(index, &folder, false)
+            .and_then(|()| link(index, &folder, true))
+            .and_then(|()| link(index, &folder, false));
+        match named {
+            Ok(()) => return Ok(staged),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(io("link", index)(error)),
+        }
+    }
+    Err(Error::BadRequest {
+        what: "backup",
+        why: "the index changes too fast; try again".to_owned(),
+    })
+}
+
+/// Names all files of lists, or all others.
+fn link(from: &Path, to: &Path, lists: bool) -> std::io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            fs::create_dir_all(&target)?;
+            link(&entry.path(), &target, lists)?;
+        } else if is_list(from) == lists && !is_unfinished(&entry.path()) {
+            match fs::hard_link(entry.path(), &target) {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_list(folder: &Path) -> bool {
+    let name = folder.file_name().unwrap_or_default();
+    LISTS.iter().any(|list| name == *list)
+}
+
+/// A write under way, which nothing refers to: `name#1`.
+pub fn is_unfinished(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let Some((_, digits)) = name.rsplit_once('#') else {
+        return false;
+    };
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+pub async fn copy(staged: Staged, writing: Writing) -> Result<Writing, Error> {
+    let copied = tokio::task::spawn_blocking(move || {
+        let mut writing = writing;
+        copy_below(&staged.folder, "index", &mut writing)?;
+        Ok(writing)
+    });
+    copied.await.map_err(|_| Error::StageStopped)?
+}
+
+fn copy_below(from: &Path, name: &str, writing: &mut Writing) -> Result<(), Error> {
+    for entry in fs::read_dir(from).map_err(io("list", from))? {
+        let entry = entry.map_err(io("list", from))?;
+        let name = format!("{name}/{}", entry.file_name().to_string_lossy());
+        if entry.file_type().map_err(io("list", from))?.is_dir() {
+            copy_below(&entry.path(), &name, writing)?;
+        } else {
+            let bytes = fs::read(entry.path()).map_err(io("read", &entry.path()))?;
+            writing.write(&name, &bytes)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_under_way_is_known_by_its_number() {
+        assert!(is_unfinished(Path::new("wal/0001.sst#12")));
+        assert!(!is_unfinished(Path::new("wal/0001.sst")));
+        assert!(!is_unfinished(Path::new("notes#one")));
+        assert!(!is_unfinished(Path::new("notes#")));
+    }
+}

@@ -1,0 +1,144 @@
+//! One moment of catalog, index and objects, copied while everything goes on.
+//!
+//! The catalog is frozen for as long as its own copy takes, and the index's files, which
+//! are never changed once written, get a second name meanwhile. What lies in the copy is
+//! then what a process killed at that moment would have left, and opening that is what the
+//! crash tests prove. Objects follow at leisure: nothing is deleted until they are copied.
+//! The list of files with their hashes is written last; a backup without it was never
+//! finished.
+//!
+//! ```text
+//! manifest.json             what belongs to the backup, by hash; last
+//! catalog/…                 one file (SQLite), or one per table (PostgreSQL)
+//! index/…                   the index's store; text is made again from it
+//! objects/…                 originals, and what was made of them
+//! beside/…                  the keys tokens are signed with
+//! ```
+
+mod files;
+
+mod index_files;
+
+mod manifest;
+
+mod restore;
+
+use std::path::{Path, PathBuf};
+
+use catalog::Held;
+use model::{ContentHash, TenantId};
+
+use crate::objects::Key;
+use crate::{Engine, Error};
+
+use files::Writing;
+pub(crate) use files::io;
+pub(crate) use index_files::is_unfinished;
+pub use manifest::{Entry, Manifest};
+pub use restore::{Restored, restore};
+
+/// Where the stores of a single machine lie.
+#[derive(Debug, Clone)]
+pub struct Local {
+    pub index: PathBuf,
+    pub objects: PathBuf,
+    /// Small files that belong to the folder.
+    pub beside: Vec<PathBuf>,
+}
+
+/// What a backup came to.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct BackedUp {
+    pub files: u64,
+    pub bytes: u64,
+    pub versions: u64,
+    /// What the catalog refers to and the stores do not have.
+    pub missing: Vec<String>,
+}
+
+impl Engine {
+    /// Copies one moment into a folder that is not there yet, or empty.
+    pub async fn backup(&self, to: &Path) -> Result<BackedUp, Error> {
+        let local = self.settings.local.clone().ok_or(Error::BadRequest {
+            what: "backup",
+            why: "the stores are not on this machine".to_owned(),
+        })?;
+        let mut writing = Writing::begin(to)?;
+        let _still = self.still.write().await;
+        let (held, staged) = self.cut(&local, to).await?;
+        writing.note_below("catalog")?;
+        let versions: u64 = held.iter().map(|(_, held)| held.len() as u64).sum();
+        writing = index_files::copy(staged, writing).await?;
+        for (tenant, held) in &held {
+            for one in held {
+                writing = self.copy_objects(*tenant, one, writing).await?;
+            }
+        }
+        for path in &local.beside {
+            writing.copy_beside(path)?;
+        }
+        let kind = self.parts.catalog.kind();
+        let done = writing.finish(kind, self.parts.clock.now())?;
+        tracing::info!(files = done.0, bytes = done.1, versions, "backed up");
+        Ok(BackedUp {
+            files: done.0,
+            bytes: done.1,
+            versions,
+            missing: done.2,
+        })
+    }
+
+    /// The moment itself: while the catalog stands still, it is copied, and so is the list
+    /// of what it refers to, and the index's files are given a second name.
+    async fn cut(
+        &self,
+        local: &Local,
+        to: &Path,
+    ) -> Result<(Vec<(TenantId, Vec<Held>)>, index_files::Staged), Error> {
+        let catalog = &self.parts.catalog;
+        let frozen = catalog.freeze().await;
+        let staged = index_files::stage(local.index.clone()).await?;
+        catalog.copy_into(&to.join("catalog"), &frozen).await?;
+        let mut held = Vec::new();
+        for tenant in catalog.tenants().await? {
+            held.push((tenant.id, catalog.held(tenant.id).await?));
+        }
+        drop(frozen);
+        Ok((held, staged))
+    }
+
+    async fn copy_objects(
+        &self,
+        tenant: TenantId,
+        held: &Held,
+        mut writing: Writing,
+    ) -> Result<Writing, Error> {
+        let mut keys = vec![Key::original(tenant, &held.content_hash)];
+        let made = Key::version(tenant, held.version);
+        let made = self.parts.objects.list_below(&made).await?;
+        keys.extend(made.into_iter().map(|(key, _)| key));
+        let mut found = Vec::new();
+        for key in keys {
+            let path = format!("objects/{key}");
+            if writing.has(&path) {
+                continue;
+            }
+            match self.object(&key).await? {
+                Some(bytes) => found.push((path, bytes)),
+                None => writing.missing(path),
+            }
+        }
+        let written = tokio::task::spawn_blocking(move || {
+            for (path, bytes) in found {
+                writing.write(&path, &bytes)?;
+            }
+            Ok(writing)
+        });
+        written.await.map_err(|_| Error::StageStopped)?
+    }
+}
+
+/// The hash of a file, and how long it is.
+fn hash(bytes: &[u8]) -> (ContentHash, u64) {
+    (ContentHash::of(bytes), bytes.len() as u64)
+}

@@ -1,0 +1,159 @@
+//! The inspector: a page as it is printed with its chunks outlined, or the text where
+//! there are no pages, and the chosen chunk beside it.
+//!
+//! Outlines are an SVG over the image in the page's own points: they scale with it and
+//! need neither script nor inline style.
+
+mod reading;
+mod view;
+
+use std::borrow::Borrow;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::State;
+use axum::routing::get;
+use catalog::Version;
+use model::{TenantId, VersionId};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use reading::Block;
+use view::{Chosen, ChunkLine, Paper, View};
+
+use super::page::{Frame, Shown, Visitor, show};
+use super::shown::{encoded, last_part};
+use crate::auth::Read;
+use crate::extract::{Asked, Named};
+use crate::gateway::Gateway;
+use crate::problem::Problem;
+
+/// How many pages stand in the strip on either side of the one shown.
+const STRIP: usize = 40;
+
+pub fn routes() -> Router<Gateway> {
+    Router::new().route("/versions/{version}", get(inspect))
+}
+
+#[derive(Debug, Deserialize)]
+struct Looked {
+    page: Option<usize>,
+    /// `unit:ordinal`.
+    chunk: Option<String>,
+    #[serde(default)]
+    q: String,
+    /// The text, even where there are pages.
+    #[serde(default)]
+    view: Shape,
+}
+
+/// How a version is looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Shape {
+    #[default]
+    Page,
+    Text,
+}
+
+impl Shape {
+    const fn parameter(self) -> &'static str {
+        match self {
+            Self::Page => "",
+            Self::Text => "&view=text",
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "inspect.html")]
+struct InspectPage {
+    frame: Frame,
+    name: String,
+    version: Version,
+    q: String,
+    page: usize,
+    last: usize,
+    shape: Shape,
+    /// Whether there is anything to choose between.
+    has_pages: bool,
+    strip: Vec<usize>,
+    paper: Option<Paper>,
+    blocks: Vec<Block>,
+    chunks: Vec<ChunkLine>,
+    chosen: Option<Chosen>,
+}
+
+impl InspectPage {
+    fn link(&self, page: impl Borrow<usize>) -> String {
+        let page = page.borrow();
+        let shape = self.shape.parameter();
+        format!("?page={page}&q={}{shape}", encoded(&self.q))
+    }
+
+    /// The same chunk, or the beginning, looked at the other way.
+    fn turned(&self, shape: Shape) -> String {
+        let chunk = self.chosen.as_ref().map(Chosen::key);
+        let chunk = chunk.map(|key| format!("&chunk={}", encoded(&key)));
+        let (chunk, shape) = (chunk.unwrap_or_default(), shape.parameter());
+        format!("?q={}{chunk}{shape}", encoded(&self.q))
+    }
+}
+
+async fn inspect(
+    State(gateway): State<Gateway>,
+    who: Visitor<Read>,
+    Named(version): Named<Uuid>,
+    Asked(looked): Asked<Looked>,
+) -> Shown {
+    let id = VersionId::from_uuid(version);
+    let version = gateway.catalog().version(who.tenant, id).await?;
+    let kb = gateway.catalog().kb(who.tenant, version.kb).await?;
+    let (frame, _) = Frame::of_kb(&gateway, &who, "documents", &kb.name).await?;
+    let sizes = gateway.catalog().pages(who.tenant, id).await?;
+    let has_pages = !sizes.is_empty();
+    let sizes = match looked.view {
+        Shape::Page => sizes,
+        Shape::Text => Vec::new(),
+    };
+    let chunks = gateway.engine().chunks(who.tenant, id).await?;
+    let view = View::new(&looked, sizes, chunks)?;
+    let blocks = blocks(&gateway, who.tenant, id, &view).await?;
+    let name = version.title.clone().filter(|title| !title.is_empty());
+    show(&InspectPage {
+        frame,
+        name: name.unwrap_or_else(|| last_part(&version.filename)),
+        page: view.page,
+        last: view.last(),
+        shape: looked.view,
+        has_pages,
+        strip: strip(view.page, view.last()),
+        paper: view.paper(),
+        blocks,
+        chunks: view.lines(),
+        chosen: view.chosen.map(|at| view.open(at)),
+        version,
+        q: looked.q,
+    })
+}
+
+/// The text as it reads, where there are no pages to show.
+async fn blocks(
+    gateway: &Gateway,
+    tenant: TenantId,
+    version: VersionId,
+    view: &View,
+) -> Result<Vec<Block>, Problem> {
+    if view.paper().is_some() || view.chunks.is_empty() {
+        return Ok(Vec::new());
+    }
+    let text = gateway.engine().text(tenant, version).await?;
+    let structure = gateway.engine().structure(tenant, version).await?;
+    Ok(reading::blocks(view, &structure.atoms, &text))
+}
+
+/// The pages around the one shown.
+fn strip(page: usize, last: usize) -> Vec<usize> {
+    let first = page.saturating_sub(STRIP).max(1);
+    (first..=last.min(page + STRIP)).collect()
+}

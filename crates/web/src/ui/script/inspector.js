@@ -1,0 +1,64 @@
+
+// ---- moving within the inspector without losing the place
+
+async function swap(href, push) {
+  const fresh = await fetched(href);
+  const scroll = $('.paper')?.scrollTop ?? 0;
+  const strip = $('.thumbs')?.scrollTop ?? 0;
+  replaceParts(fresh, '[data-swap]');
+  document.title = fresh.title;
+  if (push) history.pushState(null, '', href);
+  if ($('.paper')) $('.paper').scrollTop = scroll;
+  if ($('.thumbs')) $('.thumbs').scrollTop = strip;
+  zoom();
+  showChosen();
+}
+
+// Into view within its own pane; the page itself stays where it is.
+function show(pane, thing) {
+  if (!pane || !thing) return;
+  const [outer, inner] = [pane.getBoundingClientRect(), thing.getBoundingClientRect()];
+  const outside = inner.top < outer.top || inner.bottom > outer.bottom || inner.left < outer.left || inner.right > outer.right;
+  if (!outside) return;
+  pane.scrollTop += inner.top - outer.top - (outer.height - inner.height) / 2;
+  pane.scrollLeft += inner.left - outer.left - (outer.width - inner.width) / 2;
+}
+
+function showChosen() {
+  show($('.top nav'), $('.top nav [aria-current]'));
+  show($('.thumbs'), $('.thumbs [aria-current]'));
+  show($('.paper'), $('.sheet .chosen rect'));
+  show($('.reading'), $('.reading .chosen'));
+  show($('.chunks'), $('.chunks [aria-current]'));
+}
+
+let scale = 0;
+function zoom(by = 0) {
+  scale = Math.max(-2, Math.min(4, scale + by));
+  for (const sheet of $$('.sheet')) sheet.dataset.scale = scale;
+}
+
+document.addEventListener('click', (event) => {
+  const button = event.target.closest('[data-zoom]');
+  if (button) {
+    const by = Number(button.dataset.zoom);
+    zoom(by || -scale);
+    showChosen();
+  }
+  const link = event.target.closest('[data-swap] a');
+  const plain = !event.ctrlKey && !event.metaKey && !event.shiftKey && event.button === 0;
+  // A link inside an SVG has an animated href.
+  const href = link?.getAttribute('href');
+  if (href?.startsWith('?') && plain) {
+    event.preventDefault();
+    swap(href, true).catch(() => { location.href = href; });
+  }
+});
+document.addEventListener('submit', (event) => {
+  if (!event.target.matches('[data-goto]')) return;
+  event.preventDefault();
+  const asked = `?${new URLSearchParams(new FormData(event.target))}`;
+  document.activeElement.blur();
+  swap(asked, true).catch(() => { location.href = asked; });
+});
+addEventListener('popstate', () => { if ($('[data-swap]')) swap(location.href, false); });

@@ -1,0 +1,191 @@
+//! Ways to do harm to what is stored of one document.
+
+use rand::Rng as _;
+use rand::rngs::StdRng;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::stores::{CHUNK, Stores, UNIT, VECTOR, VERSION};
+use crate::mill::text;
+
+/// A document and the version of it that answers.
+#[derive(Debug, Clone)]
+pub struct Target {
+    pub document: Uuid,
+    pub version: Uuid,
+    pub content_hash: String,
+}
+
+impl Target {
+    pub fn read(row: &Value) -> Self {
+        let id = |name: &str| text(&row[name]).parse().unwrap();
+        Self {
+            document: id("document_id"),
+            version: id("version_id"),
+            content_hash: text(&row["content_hash"]).to_owned(),
+        }
+    }
+}
+
+/// Whom `verify` must name for it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Expected {
+    Document(Uuid),
+    Version(Uuid),
+    Object(String),
+    Nobody,
+}
+
+pub struct Done {
+    pub expected: Expected,
+    /// The chunk it happened to, where it was one.
+    pub chunk: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Thing {
+    Original,
+    Text,
+    Structure,
+    Unit,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Harm {
+    Lose(Thing),
+    Change(Thing),
+    /// With the document's id.
+    OfDocument(&'static str),
+    /// With the version's id.
+    OfVersion(&'static str),
+    /// The same, where only the ledger knew.
+    OfLedger(&'static str),
+    DeleteRecord(u8),
+    /// One of the bytes from here to the end of the record.
+    ChangeRecord(u8, usize),
+    LoseEntry,
+    ChangeEntry,
+    DoubleEntry,
+    PlantVersion,
+    PlantVector,
+    PlantEntry,
+    PlantObject,
+}
+
+use Harm::{ChangeRecord, DeleteRecord, OfDocument, OfLedger, OfVersion};
+
+/// Where the bytes of a record begin that nothing else depends on for being found.
+const CHUNK_BODY: usize = 9 + 4 + 32 + 1;
+const VECTOR_BODY: usize = 9 + 4 + 4 + 16 + 20;
+const UNIT_COUNTS: usize = 1 + 8 + 4;
+
+pub const HARMS: &[Harm] = &[
+    Harm::Lose(Thing::Original),
+    Harm::Lose(Thing::Text),
+    Harm::Lose(Thing::Structure),
+    Harm::Lose(Thing::Unit),
+    Harm::Change(Thing::Original),
+    Harm::Change(Thing::Text),
+    Harm::Change(Thing::Structure),
+    Harm::Change(Thing::Unit),
+    OfDocument("DELETE FROM documents WHERE id = $1"),
+    OfDocument("UPDATE documents SET source_uri = source_uri || '.moved' WHERE id = $1"),
+    OfDocument("UPDATE documents SET latest_version = zeroblob(16) WHERE id = $1"),
+    OfDocument("DELETE FROM activations WHERE document_id = $1"),
+    OfDocument("UPDATE activations SET number = number + 1000 WHERE document_id = $1"),
+    OfDocument("UPDATE activations SET chunks = chunks + 1 WHERE document_id = $1"),
+    OfDocument("UPDATE activations SET closed_at = opened_at WHERE document_id = $1"),
+    OfDocument("UPDATE activations SET needs_flush = 0 WHERE document_id = $1"),
+    OfDocument("DELETE FROM ingestion_runs WHERE document_id = $1"),
+    OfDocument("UPDATE ingestion_runs SET content_hash = zeroblob(32) WHERE document_id = $1"),
+    OfDocument("UPDATE ingestion_runs SET source_uri = 'file:///gone' WHERE document_id = $1"),
+    OfVersion("DELETE FROM document_versions WHERE id = $1"),
+    OfVersion("UPDATE document_versions SET content_hash = zeroblob(32) WHERE id = $1"),
+    OfVersion("UPDATE document_versions SET root_hash = zeroblob(32) WHERE id = $1"),
+    OfVersion("UPDATE document_versions SET number = number + 1000 WHERE id = $1"),
+    OfVersion("UPDATE document_versions SET chunks = chunks + 1 WHERE id = $1"),
+    OfVersion("UPDATE document_versions SET tokens = tokens + 1 WHERE id = $1"),
+    OfVersion("UPDATE document_versions SET units_total = 0 WHERE id = $1"),
+    OfVersion("UPDATE document_versions SET state = 'pending' WHERE id = $1"),
+    OfVersion("UPDATE document_versions SET needs_flush = 1000000 WHERE id = $1"),
+    OfVersion("UPDATE document_versions SET text_hash = zeroblob(32) WHERE id = $1"),
+    OfVersion("DELETE FROM document_units WHERE version_id = $1"),
+    OfVersion("UPDATE document_units SET chunks = chunks + 1 WHERE version_id = $1"),
+    OfVersion("UPDATE document_units SET state = 'open' WHERE version_id = $1"),
+    OfVersion("UPDATE document_units SET artifact_hash = zeroblob(32) WHERE version_id = $1"),
+    OfVersion("DELETE FROM version_metadata WHERE version_id = $1"),
+    OfVersion("UPDATE version_metadata SET value = 'other' WHERE version_id = $1"),
+    OfLedger("DELETE FROM ledger WHERE document_id = $1"),
+    OfLedger("UPDATE ledger SET kind = 'rolled_back' WHERE document_id = $1"),
+    OfLedger("UPDATE ledger SET root_hash = zeroblob(32) WHERE document_id = $1"),
+    OfLedger("UPDATE ledger SET content_hash = zeroblob(32) WHERE document_id = $1"),
+    OfLedger("UPDATE ledger SET prev = zeroblob(32) WHERE document_id = $1"),
+    OfLedger("UPDATE ledger SET hash = zeroblob(32) WHERE document_id = $1"),
+    OfLedger("UPDATE ledger SET hash = zeroblob(7) WHERE document_id = $1"),
+    OfLedger("UPDATE ledger SET at = '2001-01-01T00:00:00+00:00' WHERE document_id = $1"),
+    DeleteRecord(VERSION),
+    DeleteRecord(UNIT),
+    DeleteRecord(CHUNK),
+    DeleteRecord(VECTOR),
+    ChangeRecord(VERSION, 1),
+    ChangeRecord(UNIT, UNIT_COUNTS),
+    ChangeRecord(CHUNK, CHUNK_BODY),
+    ChangeRecord(VECTOR, VECTOR_BODY),
+    Harm::LoseEntry,
+    Harm::ChangeEntry,
+    Harm::DoubleEntry,
+    Harm::PlantVersion,
+    Harm::PlantVector,
+    Harm::PlantEntry,
+    Harm::PlantObject,
+];
+
+impl Harm {
+    /// Whether what is left proves what was there.
+    pub fn can_be_mended(self) -> bool {
+        !matches!(
+            self,
+            Self::Lose(Thing::Original) | Self::Change(Thing::Original) | Self::OfLedger(_)
+        )
+    }
+
+    pub async fn to(self, stores: &mut Stores, target: &Target, random: &mut StdRng) -> Done {
+        let mut chunk = None;
+        let mut expected = Expected::Document(target.document);
+        match self {
+            Self::Lose(thing) => stores.lose(target, thing),
+            Self::Change(thing) => stores.change(target, thing, random),
+            OfDocument(sql) | OfLedger(sql) => stores.execute(sql, target.document).await,
+            OfVersion(sql) => stores.execute(sql, target.version).await,
+            DeleteRecord(kind) => {
+                let (key, _) = stores.pick(kind, target, random).await;
+                chunk = stores.place(kind, &key).await;
+                stores.db.delete(&key).await.unwrap();
+            }
+            ChangeRecord(kind, from) => {
+                let (key, mut value) = stores.pick(kind, target, random).await;
+                chunk = stores.place(kind, &key).await;
+                // The model's name behind a unit's counts is no part of what is counted.
+                let to = if kind == UNIT { from + 4 } else { value.len() };
+                value[random.random_range(from..to)] ^= 1 << random.random_range(0..7);
+                stores.db.put(&key, &value).await.unwrap();
+            }
+            Self::LoseEntry | Self::ChangeEntry | Self::DoubleEntry => {
+                let (key, value) = stores.pick(CHUNK, target, random).await;
+                chunk = stores.place(CHUNK, &key).await;
+                stores.entry(self, target, &value).await;
+            }
+            Self::PlantVersion => {
+                expected = Expected::Version(stores.plant_version(target).await);
+            }
+            Self::PlantVector => stores.plant_vector(target, random).await,
+            Self::PlantEntry => {
+                let version = Uuid::now_v7();
+                stores.plant_entry(version).await;
+                expected = Expected::Version(version);
+            }
+            Self::PlantObject => expected = Expected::Object(stores.plant_object(target)),
+        }
+        Done { expected, chunk }
+    }
+}

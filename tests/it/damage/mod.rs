@@ -1,0 +1,259 @@
+//! What is damaged on purpose is named by `verify`, all of it and nothing else, and what can
+//! be mended is mended by `repair`.
+
+mod harm;
+
+mod stores;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::{Engine, Figures, Objects, Parts, Settings, SystemClock, Verified};
+use model::TenantId;
+use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
+use rand::seq::SliceRandom as _;
+use rand::{SeedableRng as _, rngs::StdRng};
+use sandbox::{Program, Sandbox};
+use serde_json::json;
+
+use crate::mill::{Folder, Mill, path, text};
+use harm::{Expected, HARMS, Harm, Target};
+use stores::Stores;
+
+const DOCUMENTS: usize = 26;
+/// Ways per copy of the folder; each harms a document of its own.
+const AT_ONCE: usize = 13;
+
+/// Files long enough for several chunks.
+fn library() -> Folder {
+    let folder = Folder::of(&[]);
+    for n in 0..DOCUMENTS {
+        let part = |name: &str| {
+            let rule =
+                |m: usize| format!("Rule {m} of the {name} of mill {n} is kept in year {m}. ");
+            format!(
+                "## The {name}\n\n{}\n\n",
+                (1..14).map(rule).collect::<String>()
+            )
+        };
+        let text = format!(
+            "# Mill {n}\n\n{}{}{}",
+            part("wheel"),
+            part("stone"),
+            part("sluice")
+        );
+        folder.write(&format!("{n}.md"), &text);
+    }
+    folder
+}
+
+/// The engine alone, on a data folder nobody else holds.
+struct House {
+    engine: Engine,
+    index: index::Index,
+    tenant: TenantId,
+}
+
+impl House {
+    async fn open(data: &Path) -> Self {
+        let url = format!("sqlite://{}", data.join("catalog.db").display());
+        let catalog = catalog::open(&catalog::Settings::new(url)).await.unwrap();
+        let tenant = catalog.tenants().await.unwrap()[0].id;
+        let store =
+            |name: &str| Arc::new(LocalFileSystem::new_with_prefix(data.join(name)).unwrap());
+        let index = index::Index::open(
+            index::Settings::default(),
+            store("index"),
+            data.join("text"),
+        );
+        let index = index.await.unwrap();
+        let hash = providers::Settings::Hash(providers::HashSettings::default());
+        let program = Program::new(env!("CARGO_BIN_EXE_gristmill"), &["parse-child"]);
+        let parts = Parts {
+            catalog,
+            index: index.clone(),
+            objects: Objects::new(store("objects")),
+            embedder: providers::open(&hash).unwrap(),
+            sandbox: Arc::new(Sandbox::new(sandbox::Settings::default(), program)),
+            clock: Arc::new(SystemClock),
+            figures: Figures::new(Arc::new(InMemory::new())),
+        };
+        Self {
+            engine: Engine::new(Settings::default(), parts),
+            index,
+            tenant,
+        }
+    }
+
+    async fn close(self) {
+        drop(self.engine);
+        self.index.close().await.unwrap();
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// What a verification points at.
+fn named(found: &Verified) -> BTreeSet<Expected> {
+    let of = |one: &engine::Disagreement| match (one.document_id, one.version_id) {
+        (Some(document), _) => Expected::Document(document.as_uuid()),
+        (None, Some(version)) => Expected::Version(version.as_uuid()),
+        (None, None) => Expected::Nobody,
+    };
+    let objects = found.leftovers.iter().cloned().map(Expected::Object);
+    found.disagreements.iter().map(of).chain(objects).collect()
+}
+
+struct Round {
+    seed: u64,
+    harms: Vec<Harm>,
+    targets: Vec<Target>,
+}
+
+impl Round {
+    /// Damages a copy, and holds `verify` and `repair` to what they promise.
+    async fn run(self, pristine: &Path, digest: &str, random: &mut StdRng) {
+        let scratch = tempfile::tempdir().unwrap();
+        let data = scratch.path().join("data");
+        copy(pristine, &data);
+        let mut stores = Stores::open(&data).await;
+        let mut expected = BTreeSet::new();
+        let mut lasting = BTreeSet::new();
+        let mut chunks = Vec::new();
+        for (harm, target) in self.harms.iter().zip(&self.targets) {
+            let done = harm.to(&mut stores, target, random).await;
+            expected.insert(done.expected.clone());
+            chunks.extend(done.chunk.map(|chunk| (*harm, chunk)));
+            if !harm.can_be_mended() {
+                lasting.insert(done.expected);
+            }
+        }
+        stores.close().await;
+        let house = House::open(&data).await;
+        let told = format!("seed {}: {:?}", self.seed, self.harms);
+        let found = house.engine.verify(house.tenant).await.unwrap();
+        assert_eq!(named(&found), expected, "{told}: {found:#?}");
+        for (harm, chunk) in chunks {
+            let at = |one: &engine::Disagreement| one.chunk.as_ref() == Some(&chunk);
+            assert!(
+                found.disagreements.iter().any(at),
+                "{told}: {harm:?} at {chunk}: {found:#?}"
+            );
+        }
+        let repaired = house.engine.repair(house.tenant).await.unwrap();
+        assert_eq!(named(&repaired.after), lasting, "{told}: {repaired:#?}");
+        assert_eq!(
+            repaired.after.digest.to_string(),
+            digest,
+            "{told}: {repaired:#?}"
+        );
+        house.close().await;
+    }
+}
+
+/// All 200 ways with `make damage`; fewer with every other test.
+fn ways() -> usize {
+    let asked = std::env::var("GRISTMILL_DAMAGES").ok();
+    asked
+        .and_then(|ways| ways.parse().ok())
+        .unwrap_or(HARMS.len())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_damage_is_named_and_nothing_else_and_repair_brings_the_digest_back() {
+    let seed = std::env::var("GRISTMILL_SEED").ok();
+    let seed = seed
+        .and_then(|s| s.parse().ok())
+        .unwrap_or_else(rand::random::<u64>);
+    println!("seed {seed}");
+    let mut random = StdRng::seed_from_u64(seed);
+    let folder = library();
+    let mill = Mill::sqlite();
+    mill.lines(&[
+        "ingest",
+        path(folder.path()),
+        "--metadata",
+        "kind=mill",
+        "--json",
+    ]);
+    let clean = &mill.lines(&["verify", "--json"])[0];
+    assert_eq!(clean["disagreements"], json!([]));
+    let digest = text(&clean["digest"]).to_owned();
+    let documents = mill.lines(&["documents", "--json"]);
+    let mut targets: Vec<Target> = documents.iter().map(Target::read).collect();
+    assert_eq!(targets.len(), DOCUMENTS);
+
+    let mut harms: Vec<Harm> = HARMS.iter().copied().cycle().take(ways()).collect();
+    harms.shuffle(&mut random);
+    for harms in harms.chunks(AT_ONCE) {
+        targets.shuffle(&mut random);
+        let round = Round {
+            seed,
+            harms: harms.to_vec(),
+            targets: targets.clone(),
+        };
+        round.run(&mill.data(), &digest, &mut random).await;
+    }
+}
+
+#[test]
+fn the_command_line_mends_and_says_what_it_did() {
+    let mill = Mill::sqlite();
+    let folder = Folder::of(&[("a.md", "# A\n\nSomething to read.\n")]);
+    mill.ingest(folder.path());
+    let before = mill.digest();
+    let document = &mill.lines(&["documents", "--json"])[0];
+    let made = mill.data().join("objects/versions");
+    let tenant = std::fs::read_dir(made)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let parsed = tenant.join(text(&document["version_id"])).join("1.text");
+    std::fs::write(&parsed, "something else").unwrap();
+
+    assert!(!mill.run(&["verify"]).status.success());
+    let told = &mill.lines(&["repair", "--json"])[0];
+    let finding = &told["findings"][0];
+    assert_eq!(finding["source_uri"], document["source_uri"], "{told}");
+    assert_eq!(finding["what"], "the text was changed");
+    assert_eq!(
+        (&finding["mended"], &told["digest"]),
+        (&json!(true), &json!(before))
+    );
+    assert_eq!(finding["done"], "made it again from its original");
+
+    let original = std::fs::read_dir(mill.data().join("objects/originals")).unwrap();
+    let original = original.map(|t| t.unwrap().path().join(text(&document["content_hash"])));
+    std::fs::remove_file(original.into_iter().next().unwrap()).unwrap();
+    std::fs::remove_file(&parsed).unwrap();
+    let output = mill.run(&["repair", "--json"]);
+    assert!(!output.status.success());
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let done: Vec<_> = told["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| text(&f["done"]))
+        .collect();
+    assert_eq!(done.len(), 2, "{told}");
+    assert!(
+        done.iter()
+            .all(|done| done.starts_with("cannot be mended: ")),
+        "{told}"
+    );
+}

@@ -1,0 +1,302 @@
+//! One moment of everything, kept and brought back; and the versions that answered when.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::mill::{Catalog, Folder, Mill, outcomes, path, text};
+
+/// A server on a mill's folder, ended with the test.
+struct Served<'a> {
+    mill: &'a Mill,
+    child: Child,
+}
+
+impl Drop for Served<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl<'a> Served<'a> {
+    fn start(mill: &'a Mill) -> Self {
+        let mut child = mill
+            .command(&["serve", "--listen", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the server starts");
+        let out = child.stdout.take().expect("it is piped");
+        let mut said = BufReader::new(out).lines();
+        said.next().expect("it says where it is").expect("in UTF-8");
+        Self { mill, child }
+    }
+}
+
+fn many(count: usize) -> Folder {
+    let folder = Folder::of(&[]);
+    for n in 0..count {
+        let text = format!("# Part {n}\n\nThe wheel numbered {n} is greased every spring.\n");
+        folder.write(&format!("{n}.md"), &text);
+    }
+    folder
+}
+
+/// Enough that an ingest is still under way when it has said how far it is.
+const FILES: usize = 120;
+
+/// A mill whose folder is made of a backup.
+fn restored(backup: &str, catalog: Catalog) -> (Mill, Value) {
+    let mill = Mill::new(catalog);
+    let told = mill.lines(&["restore", backup, "--json"]).remove(0);
+    (mill, told)
+}
+
+fn backup_and_back(mill: &Mill, catalog: Catalog) {
+    let folder = many(8);
+    mill.ingest(folder.path());
+    let places = tempfile::tempdir().unwrap();
+    let to = places.path().join("backup");
+    let server = Served::start(mill);
+    let done = &server.mill.lines(&["backup", path(&to), "--json"])[0];
+    assert_eq!(
+        (&done["versions"], &done["missing"]),
+        (&json!(8), &json!([]))
+    );
+    drop(server);
+
+    let (again, told) = restored(path(&to), catalog);
+    assert_eq!(told["disagreements"], json!([]), "{told}");
+    assert_eq!(text(&told["digest"]), mill.digest());
+    let search = ["search", "wheel numbered 3", "--json"];
+    assert_eq!(
+        again.lines(&search)[0]["hits"][0]["text"],
+        mill.lines(&search)[0]["hits"][0]["text"]
+    );
+    assert_eq!(
+        outcomes(&again.ingest(folder.path())),
+        ["skipped"; 8],
+        "it goes on from there"
+    );
+}
+
+#[test]
+fn a_restored_folder_has_the_same_digest() {
+    backup_and_back(&Mill::sqlite(), Catalog::Sqlite);
+}
+
+#[tokio::test]
+async fn a_restored_folder_has_the_same_digest_on_postgres() {
+    let url = testkit::postgres().await;
+    backup_and_back(&Mill::postgres().await, Catalog::Postgres { url });
+}
+
+#[test]
+fn a_backup_beside_an_ingest_holds_exactly_what_answered_at_its_moment() {
+    let mill = Mill::sqlite();
+    let folder = many(FILES);
+    let places = tempfile::tempdir().unwrap();
+    let _server = Served::start(&mill);
+    let mut ingest = mill
+        .command(&["ingest", path(folder.path()), "--json"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It says how far it is while it goes on, and the moment is drawn by that.
+    let mut said = BufReader::new(ingest.stderr.take().unwrap()).lines();
+    let some = |line: &String| line.contains(" ready") && !line.contains(" 0 ready");
+    said.by_ref().map_while(Result::ok).find(some);
+    let to = places.path().join("backup");
+    mill.ok(&["backup", path(&to)]);
+    said.for_each(drop);
+    assert!(ingest.wait().unwrap().success());
+
+    let (again, told) = restored(path(&to), Catalog::Sqlite);
+    assert_eq!(told["disagreements"], json!([]), "{told}");
+    assert_eq!(told["leftovers"], json!([]), "{told}");
+    let active = again.lines(&["documents", "--json"]);
+    assert_eq!(told["documents"], active.len());
+    let part = Folder::of(&[]);
+    for document in &active {
+        let name = text(&document["source_uri"]).rsplit('/').next().unwrap();
+        part.write(name, &std::fs::read_to_string(folder.file(name)).unwrap());
+    }
+    // The same files alone, under the same names: the folder's own name is part of them.
+    let alone = Mill::sqlite();
+    let here = folder.path().to_owned();
+    let aside = here.with_extension("aside");
+    std::fs::rename(&here, &aside).unwrap();
+    std::fs::rename(part.path(), &here).unwrap();
+    if !active.is_empty() {
+        alone.ingest(&here);
+    }
+    assert_eq!(
+        alone.digest(),
+        text(&told["digest"]),
+        "{} of 60",
+        active.len()
+    );
+    std::fs::remove_dir_all(&here).unwrap();
+    std::fs::rename(&aside, &here).unwrap();
+
+    // What was under way at that moment is finished by whoever restores it.
+    again.ingest(folder.path());
+    assert_eq!(again.digest(), mill.digest());
+}
+
+#[test]
+fn a_backup_that_is_not_whole_is_refused_by_name() {
+    let mill = Mill::sqlite();
+    mill.ingest(many(2).path());
+    let places = tempfile::tempdir().unwrap();
+    let to = places.path().join("backup");
+    mill.ok(&["backup", path(&to)]);
+    let twice = mill.run(&["backup", path(&to)]);
+    assert!(!twice.status.success(), "a backup is never written over");
+
+    let refused = |mill: &Mill| {
+        let output = mill.run(&["restore", path(&to)]);
+        assert!(!output.status.success() && !mill.data().exists());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let manifest = to.join("manifest.json");
+    let list: Value = serde_json::from_slice(&std::fs::read(&manifest).unwrap()).unwrap();
+    let file = list["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| text(&file["path"]));
+    let file = file
+        .into_iter()
+        .find(|file| file.starts_with("objects/originals"))
+        .unwrap();
+    let original = std::fs::read(to.join(file)).unwrap();
+    std::fs::write(to.join(file), "something else").unwrap();
+    let said = refused(&Mill::sqlite());
+    assert!(
+        said.contains(file) && said.contains("is not what was written"),
+        "{said}"
+    );
+    std::fs::remove_file(to.join(file)).unwrap();
+    let said = refused(&Mill::sqlite());
+    assert!(said.contains(file) && said.contains("is gone"), "{said}");
+    std::fs::write(to.join(file), original).unwrap();
+    let whole = std::fs::read(&manifest).unwrap();
+    std::fs::write(&manifest, &whole[..whole.len() / 2]).unwrap();
+    assert!(refused(&Mill::sqlite()).contains("manifest.json"));
+    std::fs::remove_file(&manifest).unwrap();
+    assert!(refused(&Mill::sqlite()).contains("never finished"));
+    std::fs::write(&manifest, whole).unwrap();
+    let (_, told) = restored(path(&to), Catalog::Sqlite);
+    assert_eq!(told["disagreements"], json!([]));
+    let taken = mill.run(&["restore", path(&to)]);
+    assert!(String::from_utf8_lossy(&taken.stderr).contains("is not empty"));
+}
+
+/// Searches by word for what answers, now or then.
+fn found(mill: &Mill, query: &str, as_of: Option<&str>) -> usize {
+    let mut args = vec!["search", query, "--mode", "text", "--json"];
+    args.extend(as_of.iter().flat_map(|time| ["--as-of", *time]));
+    mill.lines(&args)[0]["hits"].as_array().unwrap().len()
+}
+
+#[test]
+fn history_is_kept_read_rolled_back_and_purged_with_a_proof() {
+    the_whole_history(&Mill::sqlite());
+}
+
+#[test]
+fn history_is_the_same_over_a_server() {
+    let mill = Mill::sqlite();
+    let server = Served::start(&mill);
+    the_whole_history(server.mill);
+}
+
+fn the_whole_history(mill: &Mill) {
+    let folder = Folder::of(&[("a.md", "# A\n\nThe miller is called Anselm.\n")]);
+    mill.ingest(folder.path());
+    let between = chrono::Utc::now().to_rfc3339();
+    folder.write("a.md", "# A\n\nThe miller is called Benedikt.\n");
+    mill.ingest(folder.path());
+    assert_eq!(
+        (found(mill, "Anselm", None), found(mill, "Benedikt", None)),
+        (0, 1)
+    );
+    let then = Some(between.as_str());
+    assert_eq!(
+        (found(mill, "Anselm", then), found(mill, "Benedikt", then)),
+        (1, 0)
+    );
+
+    let file = folder.file("a.md");
+    let history = &mill.lines(&["documents", "history", path(&file), "--json"])[0];
+    let first = text(&history["activations"][0]["version_id"]).to_owned();
+    assert_eq!(history["activations"].as_array().unwrap().len(), 2);
+    mill.ok(&["documents", "rollback", path(&file), "--to", &first]);
+    assert_eq!(
+        (found(mill, "Anselm", None), found(mill, "Benedikt", None)),
+        (1, 0)
+    );
+    // The source still shows what was rolled back: asked again, it is not news.
+    let history = &mill.lines(&["documents", "history", path(&file), "--json"])[0];
+    let kinds: Vec<_> = history["ledger"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|e| text(&e["kind"]))
+        .collect();
+    assert_eq!(kinds, ["activated", "activated", "rolled_back"]);
+    assert_eq!(
+        mill.lines(&["verify", "--json"])[0]["disagreements"],
+        json!([])
+    );
+
+    mill.ok(&["documents", "deactivate", path(&file)]);
+    assert_eq!(
+        (found(mill, "Anselm", None), found(mill, "Anselm", then)),
+        (0, 1)
+    );
+    assert!(
+        !mill
+            .run(&["documents", "purge", path(&file)])
+            .status
+            .success()
+    );
+    let purged = &mill.lines(&["documents", "purge", path(&file), "--yes", "--json"])[0];
+    assert_eq!(purged["versions"], 2);
+    let nothing = json!({
+        "rows": 0, "chunks": 0, "vectors": 0, "text_entries": 0, "objects": 0,
+    });
+    assert_eq!(purged["residue"], nothing);
+    assert_eq!(
+        (found(mill, "Anselm", None), found(mill, "Anselm", then)),
+        (0, 0)
+    );
+    let left = mill.lines(&["verify", "--json"]).remove(0);
+    assert_eq!(
+        (&left["disagreements"], &left["leftovers"]),
+        (&json!([]), &json!([]))
+    );
+    assert_eq!(
+        bytes_of(&mill.data().join("objects/originals"), "Anselm"),
+        0
+    );
+}
+
+/// How many files below a folder hold a word.
+fn bytes_of(folder: &std::path::Path, word: &str) -> usize {
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            count += bytes_of(&path, word);
+        } else {
+            let bytes = std::fs::read(&path).unwrap();
+            count += usize::from(bytes.windows(word.len()).any(|w| w == word.as_bytes()));
+        }
+    }
+    count
+}
