@@ -1,5 +1,7 @@
 //! The dashboard: how the house stands, and how it got there, from its own history.
 
+use std::collections::HashMap;
+
 use askama::Template;
 use axum::Router;
 use axum::extract::State;
@@ -76,6 +78,8 @@ struct Wanted {
     title: &'static str,
     unit: fn(f64) -> String,
     lines: Vec<Asks>,
+    /// Counters are recorded when they rise: where nothing is known of them, nothing came.
+    rates: bool,
 }
 
 /// What is plotted; `window` is long enough to see a counter rise in.
@@ -83,7 +87,12 @@ fn wanted(window: &str) -> Vec<Wanted> {
     let time = |q: &str, stage: &str| format!("quantile({q}, stage_seconds{{stage=\"{stage}\"}})");
     let depth = |state: &str| format!("queue_depth{{state=\"{state}\"}}");
     let rate = |figure: &str| format!("sum(rate({figure}[{window}]))");
-    let plot = |title, unit, lines| Wanted { title, unit, lines };
+    let plot = |title, unit, lines| Wanted {
+        title,
+        unit,
+        lines,
+        rates: false,
+    };
     vec![
         plot(
             "Documents that answer",
@@ -95,14 +104,17 @@ fn wanted(window: &str) -> Vec<Wanted> {
             figure,
             vec![("chunks", "sum(chunks_active)".to_owned())],
         ),
-        plot(
-            "Taken in per second",
-            figure,
-            vec![
-                ("documents", rate("documents_total")),
-                ("chunks", rate("chunks_total")),
-            ],
-        ),
+        Wanted {
+            rates: true,
+            ..plot(
+                "Taken in per second",
+                figure,
+                vec![
+                    ("documents", rate("documents_total")),
+                    ("chunks", rate("chunks_total")),
+                ],
+            )
+        },
         plot(
             "Steps in the queue",
             figure,
@@ -174,7 +186,13 @@ async fn drawn(
         let figures = gateway.engine().figures();
         let found = figures.query(tenant, &asks, range).await?;
         let points = found.into_iter().next().map(|line| line.points);
-        lines.push((name.to_owned(), points.unwrap_or_default()));
+        let points = points.unwrap_or_default();
+        let points = if wanted.rates {
+            steady(&points, span)
+        } else {
+            points
+        };
+        lines.push((name.to_owned(), points));
     }
     let drawn = Drawn {
         title: wanted.title,
@@ -182,4 +200,13 @@ async fn drawn(
         unit: wanted.unit,
     };
     Ok(Plot::new(drawn, span))
+}
+
+/// A value at every step, nought where none is known.
+fn steady(points: &[(i64, f64)], span: Span) -> Vec<(i64, f64)> {
+    let known: HashMap<i64, f64> = points.iter().copied().collect();
+    let steps = (0..=POINTS).map(|number| span.from + number * span.step);
+    steps
+        .map(|at| (at, known.get(&at).copied().unwrap_or(0.0)))
+        .collect()
 }

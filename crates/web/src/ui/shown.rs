@@ -166,6 +166,7 @@ pub fn last_part(uri: &str) -> String {
 /// How long something takes, as people say it.
 pub fn duration(seconds: f64) -> String {
     match seconds {
+        0.0 => "0 s".to_owned(),
         s if s < 0.001 => format!("{:.0} µs", s * 1e6),
         s if s < 1.0 => format!("{:.0} ms", s * 1e3),
         s if s < 90.0 => format!("{s:.1} s").replace(".0 s", " s"),
