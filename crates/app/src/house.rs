@@ -8,9 +8,8 @@ use anyhow::Context as _;
 use catalog::{FirstStart, FirstStarted, Role};
 use chrono::TimeDelta;
 use engine::backup::Local;
-use engine::{Engine, Figures, Objects, SystemClock};
+use engine::{Engine, Figures, Objects, SyncedFolder, SystemClock};
 use model::ChunkPolicy;
-use object_store::local::LocalFileSystem;
 use sandbox::{Program, Sandbox};
 use shell::Workers;
 use tokio_util::sync::CancellationToken;
@@ -100,6 +99,8 @@ impl House {
         let defaults = shell::Settings::default();
         let settings = shell::Settings {
             prep_slots: defaults.prep_slots.max(config.workers.parse_slots),
+            guard_every: Duration::from_secs(config.guard.every_seconds),
+            janitor_every: minutes(config.janitor.every_minutes),
             ..defaults
         };
         self.workers = Some(Workers::start(self.engine.clone(), settings));
@@ -169,11 +170,9 @@ async fn open_index(folder: &Folder) -> anyhow::Result<index::Index> {
 
 /// A folder as an object store whose writes are on the disk before they count.
 fn store(path: &Path) -> anyhow::Result<Arc<dyn object_store::ObjectStore>> {
-    std::fs::create_dir_all(path)
-        .with_context(|| format!("cannot make the folder `{}`", path.display()))?;
-    let store = LocalFileSystem::new_with_prefix(path)
+    let store = SyncedFolder::open(path)
         .with_context(|| format!("cannot open the folder `{}`", path.display()))?;
-    Ok(Arc::new(store.with_fsync(true)))
+    Ok(Arc::new(store))
 }
 
 /// Children of this very program read the documents.
@@ -249,6 +248,10 @@ async fn first_start(
     Ok((started, secrets::unshown_password(folder)))
 }
 
+const fn minutes(n: u64) -> Duration {
+    Duration::from_secs(n.saturating_mul(60))
+}
+
 fn engine_settings(folder: &Folder, config: &Config) -> engine::Settings {
     engine::Settings {
         local: Some(Local {
@@ -256,6 +259,15 @@ fn engine_settings(folder: &Folder, config: &Config) -> engine::Settings {
             objects: folder.join("objects"),
             beside: vec![folder.join(secrets::FILE)],
         }),
+        guard: engine::guard::Settings {
+            queued: minutes(config.guard.queued_hours.saturating_mul(60)),
+            running: minutes(config.guard.running_minutes),
+        },
+        janitor: engine::janitor::Settings {
+            orphans: minutes(config.janitor.orphans_hours.saturating_mul(60)),
+            failed_uploads: minutes(config.janitor.failed_uploads_days.saturating_mul(24 * 60)),
+            events: minutes(config.janitor.events_days.saturating_mul(24 * 60)),
+        },
         file_limit: config.upload.max_mb << 20,
         #[cfg(debug_assertions)]
         marks_too_early: std::env::var("GRISTMILL_PLANT").is_ok_and(|bug| bug == "marks_too_early"),

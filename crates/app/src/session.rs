@@ -28,6 +28,8 @@ pub enum Needs {
 
 /// A server that starts needs a moment before it says where it answers.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Longer waits are told.
+const BRIEF: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 impl Session {
@@ -40,6 +42,7 @@ impl Session {
         }
         let folder = Folder::create(&config.data)?;
         let begun = tokio::time::Instant::now();
+        let mut told = false;
         loop {
             match folder.claim()? {
                 Claimed::Ours(lock) => {
@@ -56,6 +59,11 @@ impl Session {
                 }
                 Claimed::Theirs(Some(holder)) => return Self::with(&folder, config, &holder),
                 Claimed::Theirs(None) if begun.elapsed() < PATIENCE => {
+                    if !told && begun.elapsed() > BRIEF {
+                        told = true;
+                        let path = folder.path().display();
+                        eprintln!("waiting: another gristmill command is working in `{path}`");
+                    }
                     tokio::time::sleep(LOOK_AGAIN).await;
                 }
                 Claimed::Theirs(None) => return Err(busy(&folder)),

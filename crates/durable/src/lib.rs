@@ -27,6 +27,9 @@ impl When {
     }
 }
 
+/// Stands for every point: hits are then counted over all of them.
+pub const ANY: &str = "*";
+
 /// Where to die: at the `hit`-th time (counted from 1) the point is passed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CrashAt {
@@ -92,9 +95,9 @@ pub async fn effect<T, E>(
     point: &'static str,
     work: impl Future<Output = Result<T, E>>,
 ) -> Result<T, E> {
-    let hit = pass(point);
+    let hits = pass(point);
     let done = work.await?;
-    after(point, hit);
+    after(point, hits);
     Ok(done)
 }
 
@@ -103,37 +106,50 @@ pub fn effect_blocking<T, E>(
     point: &'static str,
     work: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, E> {
-    let hit = pass(point);
+    let hits = pass(point);
     let done = work()?;
-    after(point, hit);
+    after(point, hits);
     Ok(done)
 }
 
-fn pass(point: &'static str) -> u64 {
+/// How often one point was passed, and all of them together.
+#[derive(Clone, Copy, Default)]
+struct Hits {
+    here: u64,
+    all: u64,
+}
+
+fn pass(point: &'static str) -> Hits {
     if !WATCHED.load(Ordering::Relaxed) {
-        return 0;
+        return Hits::default();
     }
     let mut watch = WATCH
         .lock()
         .expect("no point panics while it holds the watch");
     let passed = watch.passed.entry(point).or_default();
     *passed += 1;
-    let hit = *passed;
-    die_if_due(&watch, point, When::Before, hit);
-    hit
+    let here = *passed;
+    let all = watch.passed.values().sum();
+    let hits = Hits { here, all };
+    die_if_due(&watch, point, When::Before, hits);
+    hits
 }
 
-fn after(point: &'static str, hit: u64) {
+fn after(point: &'static str, hits: Hits) {
     if WATCHED.load(Ordering::Relaxed) {
         let watch = WATCH
             .lock()
             .expect("no point panics while it holds the watch");
-        die_if_due(&watch, point, When::After, hit);
+        die_if_due(&watch, point, When::After, hits);
     }
 }
 
-fn die_if_due(watch: &Watch, point: &str, when: When, hit: u64) {
-    let due = |at: &CrashAt| at.point == point && at.when == when && at.hit == hit;
+fn die_if_due(watch: &Watch, point: &str, when: When, hits: Hits) {
+    let due = |at: &CrashAt| {
+        let here = at.point == point && at.hit == hits.here;
+        let anywhere = at.point == ANY && at.hit == hits.all;
+        at.when == when && (here || anywhere)
+    };
     if watch.crash.as_ref().is_some_and(due) {
         // No destructor, no flush, no atexit: as close to a power cut as a process gets.
         std::process::abort();

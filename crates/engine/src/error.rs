@@ -48,8 +48,6 @@ pub enum Error {
     StageStopped,
     #[error("object `{key}` is not UTF-8 text")]
     NotText { key: objects::Key },
-    #[error("Prep opened pass {opened} after it wrote artifacts for pass {written}")]
-    PassMoved { opened: u32, written: u32 },
     #[error(transparent)]
     Catalog(#[from] catalog::Error),
     #[error(transparent)]
@@ -68,6 +66,8 @@ pub enum Error {
 
 /// How soon to look again whether a paused job goes on.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How soon to look again whether the index has been opened anew.
+const STOPPED: Duration = Duration::from_secs(30);
 /// How long to wait for a provider that asked us to slow down and named no time.
 const THROTTLE: Duration = Duration::from_secs(5);
 
@@ -84,7 +84,7 @@ impl Error {
             Self::BadRequest { .. } => Disposition::Reject,
             // A path somebody gave: they learn what is wrong with it.
             Self::Io { .. } => Disposition::Reject,
-            Self::StageStopped | Self::PassMoved { .. } => Disposition::Retry { after: None },
+            Self::StageStopped => Disposition::Retry { after: None },
             Self::Catalog(error) => of_catalog(error),
             Self::Index(error) => of_index(error),
             Self::Objects(error) => of_objects(error),
@@ -161,6 +161,12 @@ fn of_index(error: &index::Error) -> Disposition {
         Index::Fenced { .. } | Index::Sealed(_) | Index::Forgotten(_) | Index::ForgottenSpace => {
             Disposition::Drop
         }
+        // Were it to halt, a disk that is full for a minute would bury the whole queue.
+        error if error.is_stopped() => Disposition::Wait {
+            why: "the index has stopped; start the server again once its cause is mended"
+                .to_owned(),
+            after: STOPPED,
+        },
         error if error.is_transient() => Disposition::Retry { after: None },
         _ => Disposition::Halt,
     }

@@ -4,19 +4,24 @@
 
 use std::time::Duration;
 
+use catalog::{Claim, Untouched};
+
 use crate::{Engine, Error};
 
 /// When the guard steps in.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// A live run without any work, and untouched for this long, gets its work back.
-    pub missing_work: Duration,
+    /// A queued run without any work, and untouched for this long, gets its work back.
+    pub queued: Duration,
+    /// As does a running one not heard from for this long.
+    pub running: Duration,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            missing_work: Duration::from_secs(15 * 60),
+            queued: Duration::from_secs(60 * 60),
+            running: Duration::from_secs(15 * 60),
         }
     }
 }
@@ -26,6 +31,10 @@ impl Default for Settings {
 pub struct Guarded {
     pub runs_recreated: u64,
     pub cancels_finished: u64,
+    /// Leases of a process that died, ended at the start of the next.
+    pub leases_ended: u64,
+    /// Steps whose worker was not heard from, taken over under a new fence.
+    pub steps_taken_over: u64,
 }
 
 impl Engine {
@@ -38,13 +47,24 @@ impl Engine {
         if ended > 0 {
             tracing::info!(leases = ended, "took over what a process before held");
         }
+        self.kept().guarded.leases_ended += ended;
         Ok(ended)
+    }
+
+    /// Notes that a step was claimed whose worker before was not heard from. Its old claim
+    /// can write nothing any more.
+    pub fn taken_over(&self, claim: &Claim) {
+        let (run_id, step) = (claim.run, claim.step.key());
+        let unanswered = claim.unanswered;
+        tracing::warn!(%run_id, %step, unanswered, "took over from a worker not heard from");
+        self.kept().guarded.steps_taken_over += 1;
     }
 
     /// One round: work that went missing is recreated, cancels that were interrupted end.
     pub async fn guard(&self) -> Result<Guarded, Error> {
         let catalog = &self.parts.catalog;
-        let untouched = self.settings.guard.missing_work;
+        let Settings { queued, running } = self.settings.guard;
+        let untouched = Untouched { queued, running };
         let now = self.parts.clock.now();
         let runs = catalog.recreate_missing_work(untouched, now).await?;
         for run in &runs {
@@ -61,6 +81,7 @@ impl Engine {
         let guarded = Guarded {
             runs_recreated: runs.len() as u64,
             cancels_finished: canceling.len() as u64,
+            ..Guarded::default()
         };
         let mut kept = self.kept();
         kept.guarded.runs_recreated += guarded.runs_recreated;

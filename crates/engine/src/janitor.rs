@@ -4,12 +4,15 @@
 //! original is deleted with the door shut to admissions, so that none of them can find
 //! it there and count on it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use catalog::{Upload, UploadEnd};
+use catalog::{Upload, UploadEnd, UploadState};
 use chrono::{DateTime, TimeDelta, Utc};
-use model::{ContentHash, TenantId};
+use index::Space;
+use model::{ContentHash, TenantId, VersionId};
+use object_store::ObjectMeta;
 
 use crate::backup::{io, is_unfinished};
 use crate::objects::Key;
@@ -18,10 +21,10 @@ use crate::{Engine, Error};
 /// What is kept for how long.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// Staged bytes nobody came back for.
-    pub staging: Duration,
-    /// Originals no version refers to.
-    pub originals: Duration,
+    /// What nobody refers to: staged bytes, originals, what was made of a version that is gone.
+    pub orphans: Duration,
+    /// The bytes of uploads that failed, for whoever wants to see why.
+    pub failed_uploads: Duration,
     /// Events for those who follow along.
     pub events: Duration,
 }
@@ -31,8 +34,8 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            staging: DAY,
-            originals: DAY,
+            orphans: DAY,
+            failed_uploads: 7 * DAY,
             events: 7 * DAY,
         }
     }
@@ -44,6 +47,10 @@ pub struct Tidied {
     pub staged: u64,
     pub originals: u64,
     pub uploads: u64,
+    /// Versions the index held and the catalog does not know.
+    pub unreachable: u64,
+    /// Versions objects were left of and the catalog does not know.
+    pub leftovers: u64,
 }
 
 /// Uploads ended, and originals asked about, in one go.
@@ -56,6 +63,8 @@ impl Engine {
             uploads: self.expire_uploads().await?,
             staged: self.tidy_staging().await?,
             originals: self.tidy_originals().await?,
+            unreachable: self.tidy_index().await?,
+            leftovers: self.tidy_versions().await?,
         };
         let now = self.parts.clock.now();
         let before = now - delta(self.settings.janitor.events);
@@ -65,14 +74,25 @@ impl Engine {
             staged,
             originals,
             uploads,
+            unreachable,
+            leftovers,
         } = tidied;
         if tidied != Tidied::default() {
-            tracing::info!(staged, originals, uploads, "took away what nobody needs");
+            tracing::info!(
+                staged,
+                originals,
+                uploads,
+                unreachable,
+                leftovers,
+                "took away what nobody needs"
+            );
         }
         let mut kept = self.kept();
         kept.tidied.staged += staged;
         kept.tidied.originals += originals;
         kept.tidied.uploads += uploads;
+        kept.tidied.unreachable += unreachable;
+        kept.tidied.leftovers += leftovers;
         Ok(tidied)
     }
 
@@ -103,11 +123,11 @@ impl Engine {
     }
 
     async fn tidy_staging(&self) -> Result<u64, Error> {
-        let before = self.parts.clock.now() - delta(self.settings.janitor.staging);
         let staged = self.parts.objects.list_below(&Key::all_staged()).await?;
+        let before = self.parts.clock.now() - delta(self.settings.janitor.orphans);
         let mut taken = self.tidy_unfinished(before).await?;
         for (key, meta) in staged {
-            if meta.last_modified < before {
+            if self.is_old(&meta) && self.is_done_with(&key, &meta).await? {
                 self.parts.objects.delete(&key).await?;
                 taken += 1;
             }
@@ -131,15 +151,74 @@ impl Engine {
         swept.await.map_err(|_| Error::StageStopped)?
     }
 
+    fn is_old(&self, meta: &ObjectMeta) -> bool {
+        let orphans = self.settings.janitor.orphans;
+        meta.last_modified < self.parts.clock.now() - delta(orphans)
+    }
+
+    /// Bytes of an upload under way are waited for, those of a failed one kept for longer.
+    async fn is_done_with(&self, key: &Key, meta: &ObjectMeta) -> Result<bool, Error> {
+        let upload = self.parts.catalog.upload_by_key(&key.to_string()).await?;
+        let kept = self.settings.janitor.failed_uploads;
+        Ok(match upload.map(|upload| upload.state) {
+            Some(UploadState::Pending) => false,
+            Some(UploadState::Failed) => meta.last_modified < self.parts.clock.now() - delta(kept),
+            Some(UploadState::Admitted | UploadState::Expired) | None => true,
+        })
+    }
+
+    /// What the index holds of versions that are gone cannot be reached by any search.
+    async fn tidy_index(&self) -> Result<u64, Error> {
+        let mut held: BTreeMap<TenantId, Vec<(Space, VersionId)>> = BTreeMap::new();
+        for (space, version, _) in self.view(0).await?.versions().await? {
+            held.entry(space.tenant).or_default().push((space, version));
+        }
+        let mut forgotten = 0;
+        for (tenant, versions) in held {
+            for some in versions.chunks(AT_ONCE) {
+                let ids: Vec<_> = some.iter().map(|(_, version)| *version).collect();
+                let unknown = self.parts.catalog.unknown_versions(tenant, &ids).await?;
+                let _moving = self.still.read().await;
+                for (space, version) in some.iter().filter(|(_, v)| unknown.contains(v)) {
+                    let receipt = self.parts.index.forget(*space, *version).await?;
+                    receipt.durable().await?;
+                    forgotten += 1;
+                }
+            }
+        }
+        Ok(forgotten)
+    }
+
+    /// A Prep that was still writing when its version was removed leaves objects behind.
+    async fn tidy_versions(&self) -> Result<u64, Error> {
+        let objects = &self.parts.objects;
+        let mut taken = 0;
+        for tenant in self.parts.catalog.tenants().await? {
+            let there = objects.versions_of(tenant.id).await?;
+            for some in there.chunks(AT_ONCE) {
+                let unknown = self.parts.catalog.unknown_versions(tenant.id, some).await?;
+                for version in unknown {
+                    let key = Key::version(tenant.id, version);
+                    let left = objects.list_below(&key).await?;
+                    if left.iter().all(|(_, meta)| self.is_old(meta)) {
+                        let _moving = self.still.read().await;
+                        objects.delete_below(&key).await?;
+                        taken += 1;
+                    }
+                }
+            }
+        }
+        Ok(taken)
+    }
+
     async fn tidy_originals(&self) -> Result<u64, Error> {
-        let before = self.parts.clock.now() - delta(self.settings.janitor.originals);
         let mut taken = 0;
         for tenant in self.parts.catalog.tenants().await? {
             let all = Key::originals(tenant.id);
             let kept = self.parts.objects.list_below(&all).await?;
             let old: Vec<ContentHash> = kept
                 .iter()
-                .filter(|(_, meta)| meta.last_modified < before)
+                .filter(|(_, meta)| self.is_old(meta))
                 .filter_map(|(key, _)| key.original_hash())
                 .collect();
             for some in old.chunks(AT_ONCE) {

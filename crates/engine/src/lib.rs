@@ -24,6 +24,7 @@ mod repair;
 pub mod retry;
 pub mod search;
 mod stage;
+mod synced_folder;
 mod verify;
 
 mod prep;
@@ -48,6 +49,7 @@ pub use objects::Objects;
 pub use removal::{Purged, Residue};
 pub use repair::{Outcome, Repaired};
 pub use stage::{Passing, Stage};
+pub use synced_folder::SyncedFolder;
 pub use verify::{Disagreement, Verified};
 
 use embedding::Embeddings;

@@ -164,20 +164,23 @@ impl Objects {
             .await
             .map_err(failed("begin", key))?;
         let mut writer = object_store::WriteMultipart::new_with_chunk_size(upload, PART);
-        while let Some(piece) = body.next().await {
-            match piece {
-                Ok(bytes) => {
-                    writer
-                        .wait_for_capacity(PARTS_IN_FLIGHT)
-                        .await
-                        .map_err(failed("write", key))?;
-                    writer.put(bytes);
-                }
-                Err(broken) => {
-                    writer.abort().await.map_err(failed("abort", key))?;
-                    return Err(PutStreamError::Body(broken));
-                }
+        let broken = loop {
+            let bytes = match body.next().await {
+                None => break None,
+                Some(Ok(bytes)) => bytes,
+                Some(Err(broken)) => break Some(PutStreamError::Body(broken)),
+            };
+            if let Err(error) = writer.wait_for_capacity(PARTS_IN_FLIGHT).await {
+                break Some(failed("write", key)(error).into());
             }
+            writer.put(bytes);
+        };
+        if let Some(broken) = broken {
+            // Should even this fail, the janitor finds what is left, or the store's own rules do.
+            if let Err(error) = writer.abort().await {
+                tracing::warn!(%error, %key, "could not give up an upload");
+            }
+            return Err(broken);
         }
         durable::effect("objects.put_stream", writer.finish())
             .await
@@ -227,6 +230,15 @@ impl Objects {
             self.delete(key).await?;
         }
         Ok(found.len() as u64)
+    }
+
+    /// The versions something is kept of.
+    pub async fn versions_of(&self, tenant: TenantId) -> Result<Vec<VersionId>, Error> {
+        let prefix = Key(Path::from(format!("versions/{tenant}")));
+        let listed = self.0.list_with_delimiter(Some(&prefix.0)).await;
+        let listed = listed.map_err(failed("list", &prefix))?;
+        let version = |path: &Path| path.filename()?.parse().ok();
+        Ok(listed.common_prefixes.iter().filter_map(version).collect())
     }
 
     pub async fn list_below(&self, prefix: &Key) -> Result<Vec<(Key, ObjectMeta)>, Error> {

@@ -32,6 +32,7 @@ impl Engine {
             .await?;
 
         let prepared = Prepared {
+            pass,
             units: units.iter().map(|u| (u.name.clone(), u.index)).collect(),
             artifacts,
             title: parsed.title,
@@ -42,15 +43,7 @@ impl Engine {
             warnings: parsed.warnings,
         };
         let now = self.parts.clock.now();
-        let (opened, follow_ups) = self.parts.catalog.prepared(claim, prepared, now).await?;
-        if opened == pass {
-            Ok(follow_ups)
-        } else {
-            Err(Error::PassMoved {
-                opened,
-                written: pass,
-            })
-        }
+        Ok(self.parts.catalog.prepared(claim, prepared, now).await?)
     }
 
     /// What the stored original says, in a confined child.

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use catalog::{Claim, NewUpload, UploadEnd};
 use chrono::{TimeDelta, Utc};
 use engine::objects::Key;
-use engine::{Engine, Figures, ManualClock, Objects, Parts, Settings};
-use model::ContentHash;
+use engine::{Disposition, Engine, Figures, ManualClock, Objects, Parts, Settings};
+use index::{Fence, Flush, Space, UnitPlace};
+use model::{ContentHash, ModelName, StepKind, UnitName, VersionId};
 use object_store::memory::InMemory;
-use sandbox::{Program, Sandbox};
+use sandbox::Sandbox;
 use testkit::Place;
 
 struct House {
@@ -36,11 +38,7 @@ async fn house_with(settings: Settings) -> House {
         index: index.await.unwrap(),
         objects: Objects::new(Arc::new(InMemory::new())),
         embedder: providers::open(&hash).unwrap(),
-        // Nothing is parsed here, so no child is ever started.
-        sandbox: Arc::new(Sandbox::new(
-            sandbox::Settings::default(),
-            Program::new("none", &[]),
-        )),
+        sandbox: Arc::new(Sandbox::unconfined_for_tests()),
         clock: clock.clone(),
         figures: Figures::new(Arc::new(InMemory::new())),
     };
@@ -166,4 +164,117 @@ async fn a_write_that_was_never_finished_is_swept_when_it_is_old() {
     house.clock.advance(TimeDelta::hours(25));
     assert_eq!(house.engine.tidy().await.unwrap().staged, 2);
     assert_eq!(files.map(|file| file.exists()), [false, false, true]);
+}
+
+impl House {
+    async fn claim(&self, worker: &str) -> Claim {
+        let lease = std::time::Duration::from_secs(60);
+        let now = engine::Clock::now(&*self.clock);
+        let catalog = &self.engine.parts().catalog;
+        let claims = catalog.claim(&[StepKind::Prep], worker, 1, lease, now);
+        claims.await.unwrap().remove(0)
+    }
+
+    async fn admit(&self) {
+        let now = engine::Clock::now(&*self.clock);
+        let admission = self.place.file("a.txt", "a", now);
+        let catalog = &self.engine.parts().catalog;
+        catalog.admit(admission, now).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_worker_not_heard_from_is_taken_over_and_can_write_nothing_any_more() {
+    let house = house().await;
+    house.admit().await;
+    let stalled = house.claim("first").await;
+    house.clock.advance(TimeDelta::minutes(2));
+    let taken = house.claim("second").await;
+    assert_eq!((stalled.unanswered, taken.unanswered), (0, 1));
+    house.engine.taken_over(&taken);
+
+    let original = Key::original(house.place.tenant, &ContentHash::of(b"a"));
+    let objects = &house.engine.parts().objects;
+    objects
+        .put(&original, Bytes::from_static(b"a"))
+        .await
+        .unwrap();
+    let woke = house.engine.perform(&stalled).await.unwrap_err();
+    assert_eq!(woke.disposition(), Disposition::Drop);
+    assert_eq!(house.engine.perform(&taken).await.unwrap().len(), 1);
+    assert_eq!(house.engine.housekeeping().guarded.steps_taken_over, 1);
+}
+
+#[tokio::test]
+async fn leases_of_a_dead_process_end_when_the_next_one_starts() {
+    let house = house().await;
+    house.admit().await;
+    house.claim("dead").await;
+    assert_eq!(house.engine.take_over().await.unwrap(), 1);
+    assert_eq!(house.engine.housekeeping().guarded.leases_ended, 1);
+    assert_eq!(house.claim("living").await.unanswered, 1);
+}
+
+#[tokio::test]
+async fn what_index_and_objects_hold_of_versions_that_are_gone_is_taken_away() {
+    let house = house().await;
+    let parts = house.engine.parts();
+    let version: VersionId = VersionId::from_uuid(uuid::Uuid::now_v7());
+    let place = UnitPlace {
+        space: Space {
+            tenant: house.place.tenant,
+            kb: house.place.kb,
+            generation: house.place.generation,
+        },
+        version,
+        number: 0,
+        unit: UnitName::new("u").unwrap(),
+    };
+    let model = ModelName::new("test", "words");
+    let written = parts.index.replace_unit(place, Fence(1), &model, vec![]);
+    written.await.unwrap().durable().await.unwrap();
+    let text = Key::text(house.place.tenant, version, 1);
+    parts.objects.put(&text, Bytes::new()).await.unwrap();
+
+    let round = house.engine.tidy().await.unwrap();
+    assert_eq!((round.unreachable, round.leftovers), (1, 0), "too young");
+    let snapshot = parts.index.snapshot(Flush(0)).await.unwrap();
+    assert!(snapshot.versions().await.unwrap().is_empty());
+    house.clock.advance(TimeDelta::hours(25));
+    let round = house.engine.tidy().await.unwrap();
+    assert_eq!((round.unreachable, round.leftovers), (0, 1));
+    assert!(!parts.objects.exists(&text).await.unwrap());
+}
+
+#[tokio::test]
+async fn bytes_of_a_failed_upload_are_kept_for_a_week() {
+    let house = house().await;
+    let parts = house.engine.parts();
+    let staged = Key::staging(uuid::Uuid::now_v7());
+    parts.objects.put(&staged, Bytes::new()).await.unwrap();
+    let now = Utc::now();
+    let upload = NewUpload {
+        kb: house.place.kb,
+        object_key: staged.to_string(),
+        filename: "a.txt".into(),
+        size: 0,
+        media_type: None,
+        initiated_by: None,
+        expires_at: now + TimeDelta::hours(1),
+    };
+    let tenant = house.place.tenant;
+    let upload = parts
+        .catalog
+        .create_upload(tenant, upload, now)
+        .await
+        .unwrap();
+    let end = UploadEnd::Failed {
+        error: "it was no document".into(),
+    };
+    let ended = parts.catalog.finish_upload(tenant, upload.id, end, now);
+    ended.await.unwrap();
+    house.clock.advance(TimeDelta::days(6));
+    assert_eq!(house.engine.tidy().await.unwrap().staged, 0);
+    house.clock.advance(TimeDelta::days(2));
+    assert_eq!(house.engine.tidy().await.unwrap().staged, 1);
 }

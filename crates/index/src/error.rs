@@ -55,6 +55,19 @@ impl Error {
         Self::Corrupt { what, why }
     }
 
+    /// Whether the index answers no more until it is opened anew: its store is gone, or a
+    /// flush has failed for good. What was asked for is not at fault.
+    pub fn is_stopped(&self) -> bool {
+        match self {
+            Self::Store { source, .. } => matches!(source.kind(), slatedb::ErrorKind::Closed(_)),
+            Self::Writes(error) => matches!(
+                error,
+                coordinator::Error::Failed(_) | coordinator::Error::ShutDown
+            ),
+            _ => false,
+        }
+    }
+
     /// Whether the same call may succeed later, with nothing repaired.
     pub fn is_transient(&self) -> bool {
         use slatedb::ErrorKind;

@@ -165,6 +165,11 @@ impl Index {
         self.writes.metrics()
     }
 
+    /// Whether a flush has failed for good: nothing is written until it is opened anew.
+    pub fn has_stopped(&self) -> bool {
+        self.writes.metrics().state == coordinator::State::Failed
+    }
+
     /// Brings everything accepted to both stores, then closes them.
     pub async fn close(self) -> Result<(), Error> {
         let drained = self.writes.shutdown().await;

@@ -137,8 +137,10 @@ impl Workers {
                 give_back(&self.engine, &claim).await;
             }
         }
+        // Joined, so that nothing of ours touches the stores once this returns.
         for task in self.loops {
             task.abort();
+            drop(task.await);
         }
     }
 }
@@ -180,6 +182,9 @@ impl Lane {
             let claimed = self.claim(&worker, permits.len()).await;
             let idle = claimed.len() < permits.len();
             for (claim, permit) in claimed.into_iter().zip(permits) {
+                if claim.unanswered > 0 {
+                    self.engine.taken_over(&claim);
+                }
                 self.deliver(claim, permit);
             }
             if idle {

@@ -1,11 +1,15 @@
-//! What tests share: builders for admissions, a clock that is told the time, and the
-//! services tests start for themselves.
+//! What tests share: builders for admissions, a clock that is told the time, seams that
+//! fail, and the services tests start for themselves.
 
 mod build;
 mod clock;
+mod documents;
+mod faulty;
 pub mod papers;
 mod postgres;
 
 pub use build::{Place, first_start, generation, place};
 pub use clock::Clock;
+pub use documents::write_documents;
+pub use faulty::{Dice, FaultyCatalog, FaultyStore, Lot, Odds};
 pub use postgres::postgres;

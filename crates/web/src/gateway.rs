@@ -102,6 +102,11 @@ impl Gateway {
         self.0.parts.engine.parts().clock.now()
     }
 
+    /// Whether any worker is at anything.
+    pub async fn busy(&self) -> Result<bool, Problem> {
+        Ok(self.catalog().busy(self.now()).await?)
+    }
+
     pub fn started(&self) -> DateTime<Utc> {
         self.0.started
     }

@@ -25,6 +25,10 @@ async fn livez() -> &'static str {
     "ok"
 }
 
+/// The cause is in the log, where the flush failed.
+pub const INDEX_STOPPED: &str =
+    "the index takes no more writes; mend the cause the log names and start the server again";
+
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Ready {
     pub ready: bool,
@@ -40,6 +44,9 @@ async fn readyz(State(gateway): State<Gateway>) -> (StatusCode, Json<Ready>) {
     if let Err(error) = gateway.catalog().tenants().await {
         tracing::warn!(%error, "not ready");
         missing.push("the catalog's database does not answer".to_owned());
+    }
+    if gateway.engine().parts().index.has_stopped() {
+        missing.push(INDEX_STOPPED.to_owned());
     }
     let ready = missing.is_empty();
     let status = if ready {
@@ -75,7 +82,11 @@ async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
          gristmill_housekeeping_total{{action=\"cancel_finished\"}} {}\n\
          gristmill_housekeeping_total{{action=\"staged_deleted\"}} {}\n\
          gristmill_housekeeping_total{{action=\"original_deleted\"}} {}\n\
-         gristmill_housekeeping_total{{action=\"upload_expired\"}} {}\n",
+         gristmill_housekeeping_total{{action=\"upload_expired\"}} {}\n\
+         gristmill_housekeeping_total{{action=\"index_version_forgotten\"}} {}\n\
+         gristmill_housekeeping_total{{action=\"leftover_deleted\"}} {}\n\
+         gristmill_housekeeping_total{{action=\"lease_ended\"}} {}\n\
+         gristmill_housekeeping_total{{action=\"step_taken_over\"}} {}\n",
         queue.ready,
         queue.leased,
         queue.waiting,
@@ -84,6 +95,10 @@ async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
         kept.tidied.staged,
         kept.tidied.originals,
         kept.tidied.uploads,
+        kept.tidied.unreachable,
+        kept.tidied.leftovers,
+        kept.guarded.leases_ended,
+        kept.guarded.steps_taken_over,
     ))
 }
 

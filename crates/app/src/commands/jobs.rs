@@ -8,7 +8,7 @@ use crate::client::Client;
 use crate::config::Config;
 use crate::session::{Needs, Session};
 
-use super::{cell, each, print_line, print_text, table};
+use super::{cell, each, print_line, print_text, standing, table};
 
 pub async fn run(config: &Config, args: &Jobs) -> anyhow::Result<()> {
     let session = Session::open(config, Needs::Answers).await?;
@@ -31,11 +31,7 @@ pub async fn run(config: &Config, args: &Jobs) -> anyhow::Result<()> {
 async fn act(client: &Client, job: Uuid, verb: &str) -> anyhow::Result<()> {
     let path = format!("/v1/jobs/{job}/{verb}");
     let job: Value = client.post(&path, &json!({})).await?;
-    print_text(&format!(
-        "{} is {}\n",
-        cell(&job, "job_id"),
-        cell(&job, "status")
-    ))
+    print_text(&format!("{} is {}\n", cell(&job, "job_id"), standing(&job)))
 }
 
 async fn list(client: &Client, json: bool) -> anyhow::Result<()> {
@@ -47,7 +43,7 @@ async fn list(client: &Client, json: bool) -> anyhow::Result<()> {
         let counters = &job["counters"];
         rows.push(vec![
             cell(&job, "job_id"),
-            cell(&job, "status"),
+            standing(&job),
             cell(counters, "docs_seen"),
             cell(counters, "runs_open"),
             cell(counters, "runs_failed"),

@@ -109,3 +109,41 @@ pub fn cell(row: &Value, field: &str) -> String {
         other => other.to_string(),
     }
 }
+
+/// Where a run or a job stands: its state, since when it was heard of, and what it waits for.
+pub fn standing(row: &Value) -> String {
+    let standing = &row["standing"];
+    let mut text = cell(standing, "state").replace('_', " ");
+    if let Some(until) = standing["until"].as_str() {
+        text.push_str(&format!(" until {until}"));
+    }
+    if let Some(age) = standing["heartbeat_age_seconds"].as_u64() {
+        text.push_str(&format!(", heard from {age} s ago"));
+    }
+    match standing["detail"].as_str() {
+        Some(detail) => format!("{text} ({detail})"),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_standing_reads_as_a_sentence() {
+        let row = |of: Value| standing(&json!({ "standing": of }));
+        assert_eq!(row(json!({ "state": "not_started" })), "not started");
+        let backing_off = json!({
+            "state": "backing_off", "until": "2026-01-01T12:00:00Z", "detail": "attempt 1 failed",
+        });
+        assert_eq!(
+            row(backing_off),
+            "backing off until 2026-01-01T12:00:00Z (attempt 1 failed)"
+        );
+        let running = json!({ "state": "running", "heartbeat_age_seconds": 3 });
+        assert_eq!(row(running), "running, heard from 3 s ago");
+    }
+}

@@ -7,7 +7,7 @@ use crate::client::Client;
 use crate::config::Config;
 use crate::session::{Needs, Session};
 
-use super::{cell, each, print_line, print_text, table};
+use super::{cell, each, print_line, print_text, standing, table};
 
 /// A person does not read more than this; `--limit` asks for more.
 const SHOWN: usize = 50;
@@ -39,14 +39,10 @@ async fn list(client: &Client, args: &RunList) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     let most = args.limit.unwrap_or(SHOWN);
     each(client, "/v1/runs", &query, most, |run: Value| {
-        let state = match run["waiting"].as_str() {
-            Some(why) => format!("{} ({why})", cell(&run, "status")),
-            None => cell(&run, "status"),
-        };
         let chunks = run["stats"]["chunks_created"].to_string();
         rows.push(vec![
             cell(&run, "run_id"),
-            state,
+            standing(&run),
             chunks,
             cell(&run, "source_uri"),
         ]);

@@ -20,7 +20,7 @@ pub async fn run(config: &Config, args: &Status) -> anyhow::Result<()> {
         "documents  {} ({} answer, with {} chunks)\n\
          runs       {} queued, {} running ({} of them waiting), {} succeeded, {} failed, {} canceled\n\
          jobs       {} live\n\
-         work       {} ready, {} under way, {} due later\n\
+         work       {} ready ({} of it stalled), {} under way, {} due later\n\
          set aside  {} dead letters\n",
         n("documents"),
         n("documents_active"),
@@ -33,8 +33,13 @@ pub async fn run(config: &Config, args: &Status) -> anyhow::Result<()> {
         n("runs_canceled"),
         n("jobs_live"),
         n("work_ready"),
+        n("work_stalled"),
         n("work_leased"),
         n("work_waiting"),
         n("dead_letters"),
-    ))
+    ))?;
+    match status["stopped"].as_str() {
+        Some(why) => print_text(&format!("stopped    {why}\n")),
+        None => Ok(()),
+    }
 }

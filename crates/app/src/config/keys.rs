@@ -136,6 +136,43 @@ pub const KEYS: &[Key] = &[
         "documents parsed at the same time",
     )
     .alias("WORKER_MAX_CONCURRENT_JOBS"),
+    Key::new(
+        "guard.every_seconds",
+        Number,
+        "how often missing work is looked for",
+    ),
+    Key::new(
+        "guard.queued_hours",
+        Number,
+        "a queued run without work gets it back after this",
+    )
+    .alias("CRASH_GUARD_QUEUED_TTL_HOURS"),
+    Key::new(
+        "guard.running_minutes",
+        Number,
+        "a running one without work, and not heard from, after this",
+    )
+    .alias("CRASH_GUARD_RUNNING_STALE_MIN"),
+    Key::new(
+        "janitor.every_minutes",
+        Number,
+        "how often what nobody refers to is looked for",
+    ),
+    Key::new(
+        "janitor.orphans_hours",
+        Number,
+        "bytes nobody refers to are deleted after this",
+    ),
+    Key::new(
+        "janitor.failed_uploads_days",
+        Number,
+        "bytes of failed uploads are deleted after this",
+    ),
+    Key::new(
+        "janitor.events_days",
+        Number,
+        "events are kept this long for those who follow along",
+    ),
     Key::new("parse.timeout_seconds", Number, "longest a parse may take"),
     Key::new("parse.memory_mb", Number, "most memory a parse may use"),
     Key::new(

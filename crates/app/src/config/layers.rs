@@ -125,6 +125,8 @@ fn refuse_zero(config: &Config) -> anyhow::Result<()> {
         ("parse.timeout_seconds", config.parse.timeout_seconds),
         ("parse.memory_mb", config.parse.memory_mb),
         ("auth.token_hours", config.auth.token_hours.into()),
+        ("guard.every_seconds", config.guard.every_seconds),
+        ("janitor.every_minutes", config.janitor.every_minutes),
     ];
     match counts.into_iter().find(|(_, value)| *value == 0) {
         None => Ok(()),

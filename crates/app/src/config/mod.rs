@@ -32,6 +32,8 @@ pub struct Config {
     pub embedding: Embedding,
     pub chunks: Chunks,
     pub workers: Workers,
+    pub guard: Guard,
+    pub janitor: Janitor,
     pub parse: Parse,
     pub disk: Disk,
     pub log: Log,
@@ -53,6 +55,8 @@ impl Default for Config {
             embedding: Embedding::default(),
             chunks: Chunks::default(),
             workers: Workers::default(),
+            guard: Guard::default(),
+            janitor: Janitor::default(),
             parse: Parse::default(),
             disk: Disk::default(),
             log: Log::default(),
@@ -114,6 +118,17 @@ section!(Chunks {
 });
 section!(Workers {
     parse_slots: usize = 3
+});
+section!(Guard {
+    every_seconds: u64 = 60,
+    queued_hours: u64 = 1,
+    running_minutes: u64 = 15,
+});
+section!(Janitor {
+    every_minutes: u64 = 60,
+    orphans_hours: u64 = 24,
+    failed_uploads_days: u64 = 7,
+    events_days: u64 = 7,
 });
 section!(Parse {
     timeout_seconds: u64 = 120,

@@ -65,6 +65,11 @@ pub struct JobProgress {
     pub embedded: u64,
     /// Succeeded, failed or refused: nothing is left to do for them.
     pub ended: u64,
+    /// Steps somebody holds.
+    pub under_way: u64,
+    /// The last word of anybody at one of them.
+    #[serde(skip)]
+    pub heartbeat_at: Option<DateTime<Utc>>,
 }
 
 /// What a job found compared with what was known before it.
@@ -99,6 +104,7 @@ pub struct Job {
     pub finished_at: Option<DateTime<Utc>>,
     /// Of whoever lists the source.
     pub heartbeat_at: Option<DateTime<Utc>>,
+    pub lease_until: Option<DateTime<Utc>>,
 }
 
 #[derive(Debug, Clone)]

@@ -11,6 +11,7 @@ mod operation;
 mod queue;
 mod replay;
 mod run;
+mod standing;
 
 pub use account::*;
 pub use audit::*;
@@ -23,6 +24,7 @@ pub use operation::*;
 pub use queue::*;
 pub use replay::*;
 pub use run::*;
+pub use standing::*;
 
 /// An enum stored as text: the words of the schema's CHECKs.
 macro_rules! words {

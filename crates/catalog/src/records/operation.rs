@@ -90,6 +90,14 @@ pub struct DeadLetter {
     pub created_at: DateTime<Utc>,
 }
 
+/// How long a live run must have been left alone before its missing work is given back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Untouched {
+    pub queued: std::time::Duration,
+    /// Since its last heartbeat.
+    pub running: std::time::Duration,
+}
+
 /// How a tenant's house stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Status {
@@ -118,6 +126,8 @@ pub struct QueueDepth {
     pub leased: u64,
     /// Due later.
     pub waiting: u64,
+    /// Of those ready, those whose worker is not heard from any more.
+    pub stalled: u64,
     pub oldest_due: Option<DateTime<Utc>>,
 }
 

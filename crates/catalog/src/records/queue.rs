@@ -20,6 +20,8 @@ pub struct Claim {
     pub step: Step,
     /// Counts failures so far from 1; a wait is not a failure.
     pub attempt: u32,
+    /// How many took it before and were not heard from again.
+    pub unanswered: u32,
     pub tenant: TenantId,
     pub kb: KbId,
     pub generation: GenerationId,
@@ -34,6 +36,8 @@ pub struct Claim {
 /// What Prep found.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Prepared {
+    /// Under which its artifacts were written: one more than the version had.
+    pub pass: u32,
     /// Names with their position in reading order.
     pub units: Vec<(UnitName, u32)>,
     pub artifacts: Artifacts,

@@ -2,7 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use model::{
-    DocumentId, JobId, KbId, RunId, RunStatus, SourceId, StepKind, TenantId, UserId, VersionId,
+    DocumentId, JobId, JobStatus, KbId, RunId, RunStatus, SourceId, StepKind, TenantId, UserId,
+    VersionId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -62,5 +63,8 @@ pub struct Run {
     pub updated_at: DateTime<Utc>,
     pub finished_at: Option<DateTime<Utc>>,
     pub heartbeat_at: Option<DateTime<Utc>>,
+    /// Until when a step of it is held; in the past when its worker is not heard from.
+    pub leased_until: Option<DateTime<Utc>>,
+    pub job_status: Option<JobStatus>,
     pub trace: Option<String>,
 }

@@ -2,13 +2,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use model::{ContentHash, DocumentId, RunId, TenantId, UploadId, UserId};
+use model::{ContentHash, DocumentId, RunId, TenantId, UploadId, UserId, VersionId};
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{
     Begun, Deactivated, DeadLetter, Error, Event, Listed, NewUpload, Page, QueueDepth, Removal,
-    Removing, Status, Upload, UploadEnd,
+    Removing, Status, Untouched, Upload, UploadEnd,
 };
 
 /// What keeps the house in order.
@@ -72,7 +72,7 @@ pub trait Operations {
     /// Live runs without any work in the queue, untouched for this long, get theirs back.
     async fn recreate_missing_work(
         &self,
-        untouched: Duration,
+        untouched: Untouched,
         now: DateTime<Utc>,
     ) -> Result<Vec<RunId>, Error>;
 
@@ -130,6 +130,13 @@ pub trait Operations {
         tenant: TenantId,
         hashes: &[ContentHash],
     ) -> Result<Vec<ContentHash>, Error>;
+
+    /// Of these versions, those there is no row of and whose life no ledger tells.
+    async fn unknown_versions(
+        &self,
+        tenant: TenantId,
+        versions: &[VersionId],
+    ) -> Result<Vec<VersionId>, Error>;
 
     /// Deletes events and ended deliveries older than `before`, and request keys that have
     /// expired.

@@ -35,14 +35,15 @@ pub trait Queue {
     /// The state of the job the step belongs to, for the gate; `None` where there is none.
     async fn job_gate(&self, claim: &Claim) -> Result<Option<JobStatus>, Error>;
 
-    /// Prep's transaction: a new pass with its units open, one Extract for each (Finalize
-    /// when there are none), and Prep itself gone from the queue.
+    /// Prep's transaction: the pass it wrote artifacts for with its units open, one Extract
+    /// for each (Finalize when there are none), and Prep itself gone from the queue. Fenced
+    /// when another Prep has opened that pass.
     async fn prepared(
         &self,
         claim: &Claim,
         prepared: Prepared,
         now: DateTime<Utc>,
-    ) -> Result<(u32, FollowUps), Error>;
+    ) -> Result<FollowUps, Error>;
 
     /// Extract's transaction: the unit's marker, the version's counter, Finalize from the
     /// unit that is last, and the step itself gone from the queue.
@@ -88,6 +89,9 @@ pub trait Queue {
     /// Every lease ends now, those on listings included; says how many did. For whoever
     /// knows that nobody else is at work: a claim made before is fenced by the next one.
     async fn expire_leases(&self, now: DateTime<Utc>) -> Result<u64, Error>;
+
+    /// Whether a step of anybody's is held.
+    async fn busy(&self, now: DateTime<Utc>) -> Result<bool, Error>;
 
     /// When the next step falls due, leases included; `None` when the queue is empty.
     async fn next_due(&self) -> Result<Option<DateTime<Utc>>, Error>;

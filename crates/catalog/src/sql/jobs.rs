@@ -248,5 +248,6 @@ pub fn read<DB: Dialect>(row: &DB::Row) -> Result<Job, Error> {
         updated_at: row.at("updated_at")?,
         finished_at: row.maybe_at("finished_at")?,
         heartbeat_at: row.maybe_at("heartbeat_at")?,
+        lease_until: row.maybe_at("lease_until")?,
     })
 }

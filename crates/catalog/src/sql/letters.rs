@@ -1,7 +1,5 @@
 //! Dead letters and other second chances.
 
-use std::time::Duration;
-
 use chrono::{DateTime, Utc};
 use model::{DocumentId, JobId, RunId, RunStatus, Step, TenantId, VersionId};
 use sqlx::{AssertSqlSafe, QueryBuilder, query};
@@ -13,7 +11,7 @@ use super::dialect::Dialect;
 use super::documents::{cut, page_by_id};
 use super::events::{News, tell};
 use super::{Tx, versions, work};
-use crate::{DeadLetter, Error, Listed, Page, RunError, UnitState};
+use crate::{DeadLetter, Error, Listed, Page, RunError, UnitState, Untouched};
 
 const LETTERS: &str = "SELECT l.*, v.title, v.filename
     FROM dead_letters l LEFT JOIN document_versions v ON v.id = l.version_id
@@ -223,16 +221,19 @@ fn queued(tenant: TenantId, run: RunId, ended: &Ended) -> News {
 /// The guard's part: a live run whose work is missing gets it back, from where it stands.
 pub async fn recreate<DB: Dialect>(
     c: &mut Tx<DB>,
-    untouched: Duration,
+    untouched: Untouched,
     now: DateTime<Utc>,
 ) -> Result<Vec<RunId>, Error> {
     let rows = query(
         "SELECT r.id, r.version_id FROM ingestion_runs r
-         WHERE r.status IN ('queued', 'running') AND r.updated_at <= $1
+         WHERE (r.status = 'queued' AND r.updated_at <= $1
+             OR r.status = 'running' AND r.updated_at <= $2
+               AND coalesce(r.heartbeat_at, r.updated_at) <= $2)
            AND NOT EXISTS (SELECT 1 FROM work w WHERE w.run_id = r.id)
          ORDER BY r.id LIMIT 1000",
     )
-    .bind(now - untouched)
+    .bind(now - untouched.queued)
+    .bind(now - untouched.running)
     .fetch_all(&mut *c)
     .await?;
     let mut recreated = Vec::with_capacity(rows.len());

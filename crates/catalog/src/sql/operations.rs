@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use model::{ContentHash, DocumentId, RunId, TenantId, UploadId, UserId};
+use model::{ContentHash, DocumentId, RunId, TenantId, UploadId, UserId, VersionId};
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::cells::micros;
 use super::dialect::Dialect;
-use super::{Sql, events, letters, removal, requests, status};
+use super::{Sql, events, letters, removal, requests, status, versions};
 use crate::{
     Begun, Deactivated, DeadLetter, Error, Event, Listed, NewUpload, Operations, Page, QueueDepth,
-    Removal, Removing, Status, Upload, UploadEnd,
+    Removal, Removing, Status, Untouched, Upload, UploadEnd,
 };
 
 #[async_trait]
@@ -118,7 +118,7 @@ impl<DB: Dialect> Operations for Sql<DB> {
 
     async fn recreate_missing_work(
         &self,
-        untouched: Duration,
+        untouched: Untouched,
         now: DateTime<Utc>,
     ) -> Result<Vec<RunId>, Error> {
         self.write("catalog.recreate_missing_work", move |c| {
@@ -238,6 +238,18 @@ impl<DB: Dialect> Operations for Sql<DB> {
         let hashes = hashes.to_vec();
         self.read("catalog.unreferenced", move |c| {
             Box::pin(async move { removal::unreferenced::<DB>(c, tenant, hashes).await })
+        })
+        .await
+    }
+
+    async fn unknown_versions(
+        &self,
+        tenant: TenantId,
+        versions: &[VersionId],
+    ) -> Result<Vec<VersionId>, Error> {
+        let versions = versions.to_vec();
+        self.read("catalog.unknown_versions", move |c| {
+            Box::pin(async move { versions::unknown::<DB>(c, tenant, versions).await })
         })
         .await
     }

@@ -50,9 +50,20 @@ pub async fn progress<DB: Dialect>(
          WHERE job_id = $1 AND status IN ('queued', 'running') GROUP BY 1",
     )
     .bind(job.as_uuid())
-    .fetch_all(c)
+    .fetch_all(&mut *c)
     .await?;
+    let held = query(
+        "SELECT count(w.id) AS under_way, max(r.heartbeat_at) AS heard
+         FROM ingestion_runs r LEFT JOIN work w ON w.run_id = r.id AND w.lease_until IS NOT NULL
+         WHERE r.job_id = $1 AND r.status = 'running'",
+    )
+    .bind(job.as_uuid())
+    .fetch_one(c)
+    .await?;
+    let held = Cells::<DB>(&held);
     let mut progress = JobProgress {
+        under_way: held.count("under_way")?,
+        heartbeat_at: held.maybe_at("heard")?,
         taken_in: known.docs_seen,
         parsed: known.docs_seen,
         embedded: known.docs_seen,

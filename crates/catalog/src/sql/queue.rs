@@ -61,7 +61,7 @@ impl<DB: Dialect> Queue for Sql<DB> {
         claim: &Claim,
         prepared: Prepared,
         now: DateTime<Utc>,
-    ) -> Result<(u32, FollowUps), Error> {
+    ) -> Result<FollowUps, Error> {
         let claim = claim.clone();
         self.write("catalog.prepared", move |c| {
             Box::pin(async move { steps::prepared::<DB>(c, &claim, &prepared, micros(now)).await })
@@ -147,6 +147,13 @@ impl<DB: Dialect> Queue for Sql<DB> {
     async fn expire_leases(&self, now: DateTime<Utc>) -> Result<u64, Error> {
         self.write("catalog.expire_leases", move |c| {
             Box::pin(claim::expire::<DB>(c, micros(now)))
+        })
+        .await
+    }
+
+    async fn busy(&self, now: DateTime<Utc>) -> Result<bool, Error> {
+        self.read("catalog.busy", move |c| {
+            Box::pin(claim::busy::<DB>(c, micros(now)))
         })
         .await
     }

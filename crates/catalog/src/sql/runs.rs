@@ -11,8 +11,10 @@ use super::{Sql, Tx};
 use crate::{Error, Listed, Page, Run, RunError, RunFilter, RunStats, Runs};
 
 const RUNS: &str = "SELECT r.*, v.title, v.filename, coalesce(v.units_total, 0) AS units_total,
-        coalesce(v.units_total - v.units_open, 0) AS units_done
+        coalesce(v.units_total - v.units_open, 0) AS units_done, j.status AS job_status,
+        (SELECT max(w.lease_until) FROM work w WHERE w.run_id = r.id) AS leased_until
     FROM ingestion_runs r LEFT JOIN document_versions v ON v.id = r.version_id
+    LEFT JOIN jobs j ON j.id = r.job_id
     WHERE r.tenant_id = ";
 
 #[async_trait]
@@ -106,6 +108,8 @@ fn read<DB: Dialect>(row: &DB::Row) -> Result<Run, Error> {
         updated_at: row.at("updated_at")?,
         finished_at: row.maybe_at("finished_at")?,
         heartbeat_at: row.maybe_at("heartbeat_at")?,
+        leased_until: row.maybe_at("leased_until")?,
+        job_status: row.maybe_word("job_status")?,
         trace: row.maybe_text("trace")?,
     })
 }

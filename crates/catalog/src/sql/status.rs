@@ -95,6 +95,7 @@ pub async fn depth<DB: Dialect>(
         "SELECT
              count(CASE WHEN coalesce(lease_until, not_before) <= $1 THEN 1 END) AS ready,
              count(CASE WHEN lease_until > $1 THEN 1 END) AS leased,
+             count(CASE WHEN lease_until <= $1 THEN 1 END) AS stalled,
              count(CASE WHEN lease_until IS NULL AND not_before > $1 THEN 1 END) AS waiting,
              min(coalesce(lease_until, not_before)) AS oldest
          FROM work WHERE CASE WHEN $3 THEN tenant_id = $2 ELSE TRUE END",
@@ -109,6 +110,7 @@ pub async fn depth<DB: Dialect>(
         ready: row.count("ready")?,
         leased: row.count("leased")?,
         waiting: row.count("waiting")?,
+        stalled: row.count("stalled")?,
         oldest_due: row.maybe_at("oldest")?,
     })
 }

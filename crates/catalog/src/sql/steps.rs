@@ -16,12 +16,13 @@ pub async fn prepared<DB: Dialect>(
     claim: &Claim,
     prepared: &Prepared,
     now: DateTime<Utc>,
-) -> Result<(u32, FollowUps), Error> {
+) -> Result<FollowUps, Error> {
     let version = claim.step.version();
     if !holds::<DB>(c, claim).await? {
         return answered_before::<DB>(c, claim, version).await;
     }
-    let pass = open_pass::<DB>(c, claim, prepared).await?;
+    let pass = prepared.pass;
+    open_pass::<DB>(c, claim, prepared).await?;
     // Steps of an earlier pass go with its units, and Prep itself with them.
     for old in [
         "DELETE FROM document_units WHERE version_id = $1",
@@ -38,7 +39,7 @@ pub async fn prepared<DB: Dialect>(
         units => work::enqueue_units::<DB>(c, claim, pass, units, now).await?,
     }
     tell::<DB>(c, progress(claim, 0, prepared.units.len()), now).await?;
-    Ok((pass, follow_ups))
+    Ok(follow_ups)
 }
 
 fn follow_ups<'a>(
@@ -63,7 +64,7 @@ async fn answered_before<DB: Dialect>(
     c: &mut Tx<DB>,
     claim: &Claim,
     version: VersionId,
-) -> Result<(u32, FollowUps), Error> {
+) -> Result<FollowUps, Error> {
     let row = query("SELECT pass FROM document_versions WHERE id = $1 AND prep_token = $2")
         .bind(version.as_uuid())
         .bind(claim.token.cast_signed())
@@ -72,25 +73,24 @@ async fn answered_before<DB: Dialect>(
         .ok_or(Error::Fenced { work: claim.work })?;
     let pass = Cells::<DB>(&row).small("pass")?;
     let units = versions::units::<DB>(c, version).await?;
-    Ok((
-        pass,
-        follow_ups(version, pass, units.iter().map(|unit| &unit.name)),
-    ))
+    let units = units.iter().map(|unit| &unit.name);
+    Ok(follow_ups(version, pass, units))
 }
 
 async fn open_pass<DB: Dialect>(
     c: &mut Tx<DB>,
     claim: &Claim,
     prepared: &Prepared,
-) -> Result<u32, Error> {
-    let row = query(
-        "UPDATE document_versions SET pass = pass + 1, units_total = $2, units_open = $2,
+) -> Result<(), Error> {
+    let version = claim.step.version();
+    let opened = query(
+        "UPDATE document_versions SET pass = $11, units_total = $2, units_open = $2,
              last_unit = NULL, state = 'processing', prep_token = $3,
              title = coalesce(title, $4), language = $5, media_type = coalesce($6, media_type),
              gaps = $7, warnings = $8, text_hash = $9, parsed_hash = $10
-         WHERE id = $1 AND state <> 'ready' RETURNING pass",
+         WHERE id = $1 AND state <> 'ready' AND pass = $11 - 1 RETURNING id",
     )
-    .bind(claim.step.version().as_uuid())
+    .bind(version.as_uuid())
     .bind(i64::try_from(prepared.units.len()).unwrap_or(i64::MAX))
     .bind(claim.token.cast_signed())
     .bind(prepared.title.as_deref().map(text))
@@ -100,10 +100,28 @@ async fn open_pass<DB: Dialect>(
     .bind(json(&prepared.warnings))
     .bind(prepared.artifacts.text.as_ref().map(bytes))
     .bind(prepared.artifacts.parsed.as_ref().map(bytes))
-    .fetch_optional(c)
-    .await?
-    .ok_or_else(|| Error::conflict("version", "it has been activated and cannot be replaced"))?;
-    Cells::<DB>(&row).small("pass")
+    .bind(i64::from(prepared.pass))
+    .fetch_optional(&mut *c)
+    .await?;
+    match opened {
+        Some(_) => Ok(()),
+        None => Err(not_opened::<DB>(c, claim, version).await?),
+    }
+}
+
+async fn not_opened<DB: Dialect>(
+    c: &mut Tx<DB>,
+    claim: &Claim,
+    version: VersionId,
+) -> Result<Error, Error> {
+    let ready = query("SELECT id FROM document_versions WHERE id = $1 AND state = 'ready'")
+        .bind(version.as_uuid())
+        .fetch_optional(c)
+        .await?;
+    Ok(match ready {
+        Some(_) => Error::conflict("version", "it has been activated and cannot be replaced"),
+        None => Error::Fenced { work: claim.work },
+    })
 }
 
 async fn insert_units<DB: Dialect>(

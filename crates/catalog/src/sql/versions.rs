@@ -196,3 +196,42 @@ pub async fn pages<DB: Dialect>(
     };
     rows.iter().map(read).collect()
 }
+
+pub async fn unknown<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    versions: Vec<VersionId>,
+) -> Result<Vec<VersionId>, Error> {
+    let mut unknown = Vec::new();
+    for version in versions {
+        let row = query("SELECT id FROM document_versions WHERE id = $1 AND tenant_id = $2")
+            .bind(version.as_uuid())
+            .bind(tenant.as_uuid())
+            .fetch_optional(&mut *c)
+            .await?;
+        if row.is_none() && !recorded::<DB>(c, tenant, version).await? {
+            unknown.push(version);
+        }
+    }
+    Ok(unknown)
+}
+
+/// Whether the ledger tells of it: then its row was lost, and repair may want what is left.
+async fn recorded<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    version: VersionId,
+) -> Result<bool, Error> {
+    let row = query(
+        "SELECT l.seq FROM ledger l
+         WHERE l.tenant_id = $1 AND l.version_id = $2 AND l.kind IN ('activated', 'rolled_back')
+           AND NOT EXISTS (SELECT 1 FROM ledger x WHERE x.document_id = l.document_id
+               AND (x.kind = 'purged' OR x.kind = 'removed' AND x.version_id = $2))
+         LIMIT 1",
+    )
+    .bind(tenant.as_uuid())
+    .bind(version.as_uuid())
+    .fetch_optional(c)
+    .await?;
+    Ok(row.is_some())
+}

@@ -8,6 +8,7 @@ use super::cells::{Cells, text};
 use super::claim::must_hold;
 use super::dialect::Dialect;
 use super::{Limits, Tx, end};
+use crate::records::ATTEMPT;
 use crate::{Claim, Error, Retried, RunError, Wait};
 
 pub async fn release<DB: Dialect>(
@@ -63,7 +64,7 @@ pub async fn retry_later<DB: Dialect>(
     }
     query(
         "UPDATE work SET lease_until = NULL, worker = NULL, not_before = $2, last_error = $3,
-             attempts = attempts + 1
+             attempts = attempts + 1, deliveries = attempts + 1
          WHERE id = $1",
     )
     .bind(claim.work)
@@ -71,7 +72,7 @@ pub async fn retry_later<DB: Dialect>(
     .bind(text(&error.message))
     .execute(&mut *c)
     .await?;
-    let why = format!("attempt {} failed: {}", claim.attempt, error.message);
+    let why = format!("{ATTEMPT}{} failed: {}", claim.attempt, error.message);
     show_wait::<DB>(c, claim, &Wait { not_before, why }, now).await?;
     Ok(Retried::Scheduled)
 }

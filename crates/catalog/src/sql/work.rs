@@ -95,6 +95,9 @@ pub fn read_claim<DB: Dialect>(row: &DB::Row) -> Result<Claim, Error> {
         token: row.count("token")?,
         step: row.json("step")?,
         attempt: row.small("attempts")? + 1,
+        unanswered: row
+            .small("deliveries")?
+            .saturating_sub(row.small("attempts")? + 1),
         tenant: row.id("tenant_id", TenantId::from_uuid)?,
         kb: row.id("kb_id", KbId::from_uuid)?,
         generation: row.id("generation_id", GenerationId::from_uuid)?,

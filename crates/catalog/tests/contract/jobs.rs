@@ -11,7 +11,7 @@ use crate::world::LEASE;
 
 impl World {
     /// A job of a source of its own, started and taken.
-    async fn job(&self, name: &str) -> JobClaim {
+    pub async fn job(&self, name: &str) -> JobClaim {
         let (tenant, kb, now) = (self.place.tenant, self.place.kb, self.clock.now());
         let config = json!({});
         let source = NewSource {
@@ -36,7 +36,7 @@ impl World {
         self.listing().await
     }
 
-    async fn listing(&self) -> JobClaim {
+    pub async fn listing(&self) -> JobClaim {
         let claim = self
             .catalog
             .claim_job("worker", LEASE, self.clock.now())
@@ -63,7 +63,7 @@ impl World {
         }
     }
 
-    async fn bring(&self, claim: &JobClaim, files: &[(&str, &str)], exhausted: bool) {
+    pub async fn bring(&self, claim: &JobClaim, files: &[(&str, &str)], exhausted: bool) {
         let batch = self.batch(claim, files, exhausted);
         self.catalog
             .admit_batch(claim, batch, self.clock.now())

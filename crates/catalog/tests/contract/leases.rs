@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use catalog::{Error, Page, Retried, RunError, Wait};
+use catalog::{Error, Page, Retried, RunError, Untouched, Wait};
 use futures::future::join_all;
 use model::RunStatus;
 
@@ -223,7 +223,13 @@ pub async fn work_that_went_missing_is_recreated_where_the_run_stands(world: &Wo
         let now = world.clock.pass(untouched * 2);
         world
             .catalog
-            .recreate_missing_work(untouched, now)
+            .recreate_missing_work(
+                Untouched {
+                    queued: untouched,
+                    running: untouched,
+                },
+                now,
+            )
             .await
             .unwrap()
     };

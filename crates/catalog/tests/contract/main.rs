@@ -12,6 +12,7 @@ mod jobs;
 mod leases;
 mod operations;
 mod order;
+mod standing;
 mod units;
 mod world;
 
@@ -98,4 +99,6 @@ promises! {
     operations::accounts_are_kept_apart,
     operations::what_ends_is_on_its_way_to_who_asked_until_it_has_arrived,
     audit::putting_right_what_is_right_changes_nothing,
+    standing::a_run_that_waits_says_for_what_and_one_that_failed_what_to_do,
+    standing::a_job_says_whether_it_runs_waits_pauses_or_stalls,
 }

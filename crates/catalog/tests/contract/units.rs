@@ -74,8 +74,9 @@ pub async fn a_repeated_prep_opens_a_pass_and_silences_the_one_before(world: &Wo
 pub async fn an_answer_that_was_lost_is_given_again(world: &World) {
     world.admit("a.txt", "one").await;
     let prep = world.one().await;
-    let answer = world.prepare(&prep, 1).await;
-    assert_eq!(world.prepare(&prep, 1).await, answer);
+    let (_, answer) = world.prepare(&prep, 1).await;
+    let (_, again) = world.prepare(&prep, 1).await;
+    assert_eq!(again, answer);
 
     let extract = world.one().await;
     assert_eq!(world.complete(&extract).await.unwrap(), Completion::Last);

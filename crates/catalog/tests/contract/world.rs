@@ -60,15 +60,23 @@ impl World {
     }
 
     pub async fn prepare(&self, claim: &Claim, units: u32) -> (u32, Vec<Step>) {
+        let pass = self.next_pass(claim).await;
         let units = (0..units).map(|at| (unit(at), at)).collect();
         let prepared = Prepared {
+            pass,
             units,
             ..Prepared::default()
         };
-        self.catalog
-            .prepared(claim, prepared, self.clock.now())
-            .await
-            .unwrap()
+        let follow_ups = self.catalog.prepared(claim, prepared, self.clock.now());
+        (pass, follow_ups.await.unwrap())
+    }
+
+    /// The one a Prep of this claim opens, or has opened.
+    async fn next_pass(&self, claim: &Claim) -> u32 {
+        let version = claim.step.version();
+        let version = self.catalog.version(claim.tenant, version).await;
+        // A version that is gone has no next one; asking for it is fenced all the same.
+        version.map_or(1, |version| version.pass + 1)
     }
 
     pub async fn complete(&self, claim: &Claim) -> Result<Completion, Error> {
@@ -121,6 +129,7 @@ impl World {
             Step::Prep { .. } => {
                 let units = vec![(unit(0), 0)];
                 let prepared = Prepared {
+                    pass: self.next_pass(claim).await,
                     units,
                     ..Prepared::default()
                 };

@@ -123,7 +123,7 @@ impl Engine {
         let mut originals: BTreeSet<_> = held.iter().map(|held| held.content_hash).collect();
         versions.extend(&recorded.versions);
         originals.extend(&recorded.originals);
-        let age = TimeDelta::from_std(self.settings.janitor.originals).unwrap_or(TimeDelta::MAX);
+        let age = TimeDelta::from_std(self.settings.janitor.orphans).unwrap_or(TimeDelta::MAX);
         let before = self.parts.clock.now() - age;
         let nobodys = |key: &Key| key.owner().is_none_or(|owner| !versions.contains(&owner));
         let made = made.into_iter().map(|(key, _)| key).filter(nobodys);

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use catalog::{Job, JobCounters, JobDocument, JobFilter, JobOutcome, JobProgress, NewJob};
+use catalog::{
+    Job, JobCounters, JobDocument, JobFilter, JobOutcome, JobProgress, NewJob, Standing,
+};
 use chrono::{DateTime, Utc};
 use engine::jobs::FolderSource;
 use model::{JobId, JobStatus, RunStatus, SourceId, TenantId, UserId};
@@ -60,11 +62,24 @@ pub struct JobView {
     pub updated_at: DateTime<Utc>,
     pub finished_at: Option<DateTime<Utc>>,
     pub heartbeat_at: Option<DateTime<Utc>>,
+    #[schema(value_type = Object)]
+    pub standing: Standing,
 }
 
-impl From<Job> for JobView {
-    fn from(job: Job) -> Self {
+impl JobView {
+    /// As it is now; how far it is costs a look of its own, so only what is live is asked.
+    pub async fn of(gateway: &Gateway, job: Job) -> Result<Self, Problem> {
+        let live = matches!(job.status, JobStatus::Running | JobStatus::Paused);
+        let progress = match live {
+            true => gateway.catalog().job_progress(job.tenant, job.id).await?,
+            false => JobProgress::default(),
+        };
+        Ok(Self::new(job, &progress, gateway.now()))
+    }
+
+    fn new(job: Job, progress: &JobProgress, now: DateTime<Utc>) -> Self {
         Self {
+            standing: job.standing(progress, now),
             job_id: job.id.as_uuid(),
             kb_id: job.kb.as_uuid(),
             source_id: job.source.map(SourceId::as_uuid),
@@ -190,7 +205,13 @@ async fn list(
         page: asked.page,
     };
     let read = |page| gateway.catalog().jobs(who.tenant, filter.clone(), page);
-    Ok(Json(Rows::of(paging.read(read).await?, JobView::from)))
+    let jobs = paging.read(read).await?;
+    let mut items = Vec::with_capacity(jobs.items.len());
+    for job in jobs.items {
+        items.push(JobView::of(&gateway, job).await?);
+    }
+    let next = jobs.next;
+    Ok(Json(Rows { items, next }))
 }
 
 /// Makes a job; it begins when it is started.
@@ -212,7 +233,8 @@ async fn create(
         initiated_by: who.user,
     };
     let job = gateway.catalog().create_job(who.tenant, job, gateway.now());
-    Ok((StatusCode::CREATED, Json(job.await?.into())))
+    let job = JobView::of(&gateway, job.await?).await?;
+    Ok((StatusCode::CREATED, Json(job)))
 }
 
 #[utoipa::path(get, path = "/v1/jobs/{job}", tag = "jobs", params(("job" = Uuid, Path)),
@@ -225,9 +247,10 @@ async fn show(
     let job = JobId::from_uuid(job);
     let progress = gateway.catalog().job_progress(who.tenant, job).await?;
     let job = gateway.catalog().job(who.tenant, job).await?;
+    let view = JobView::new(job, &progress, gateway.now());
     Ok(Json(JobView {
         progress: Some(progress),
-        ..job.into()
+        ..view
     }))
 }
 
@@ -280,7 +303,10 @@ async fn start(
     gateway.check_disk()?;
     let (tenant, job, now) = named(&gateway, &who, job);
     let job = gateway.catalog().start_job(tenant, job, now).await?;
-    Ok((StatusCode::ACCEPTED, Json(job.into())))
+    Ok((
+        StatusCode::ACCEPTED,
+        Json(JobView::of(&gateway, job).await?),
+    ))
 }
 
 /// Takes effect at the next gate.
@@ -293,7 +319,10 @@ async fn pause(
 ) -> Result<(StatusCode, Json<JobView>), Problem> {
     let (tenant, job, now) = named(&gateway, &who, job);
     let job = gateway.catalog().pause_job(tenant, job, now).await?;
-    Ok((StatusCode::ACCEPTED, Json(job.into())))
+    Ok((
+        StatusCode::ACCEPTED,
+        Json(JobView::of(&gateway, job).await?),
+    ))
 }
 
 #[utoipa::path(post, path = "/v1/jobs/{job}/resume", tag = "jobs",
@@ -305,7 +334,10 @@ async fn resume(
 ) -> Result<(StatusCode, Json<JobView>), Problem> {
     let (tenant, job, now) = named(&gateway, &who, job);
     let job = gateway.catalog().resume_job(tenant, job, now).await?;
-    Ok((StatusCode::ACCEPTED, Json(job.into())))
+    Ok((
+        StatusCode::ACCEPTED,
+        Json(JobView::of(&gateway, job).await?),
+    ))
 }
 
 /// Removes everything the job wrote and nothing else. May be repeated when interrupted.
@@ -318,7 +350,7 @@ async fn cancel(
 ) -> Result<Json<JobView>, Problem> {
     let job = JobId::from_uuid(job);
     let job = gateway.engine().cancel_job(who.tenant, job).await?;
-    Ok(Json(job.into()))
+    Ok(Json(JobView::of(&gateway, job).await?))
 }
 
 fn named(gateway: &Gateway, who: &May<Manage>, job: Uuid) -> (TenantId, JobId, DateTime<Utc>) {

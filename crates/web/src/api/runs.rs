@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use catalog::{Run, RunError, RunFilter, RunStats, RunType};
+use catalog::{Run, RunError, RunFilter, RunStats, RunType, Standing};
 use chrono::{DateTime, Utc};
 use model::{DocumentId, JobId, RunId, RunStatus, SourceId, StepKind};
 use serde::{Deserialize, Serialize};
@@ -59,6 +59,8 @@ pub struct RunView {
     pub updated_at: DateTime<Utc>,
     pub finished_at: Option<DateTime<Utc>>,
     pub heartbeat_at: Option<DateTime<Utc>>,
+    #[schema(value_type = Object)]
+    pub standing: Standing,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -99,9 +101,11 @@ fn stats(stats: RunStats, status: RunStatus) -> StatsView {
     }
 }
 
-impl From<Run> for RunView {
-    fn from(run: Run) -> Self {
+impl RunView {
+    /// `busy` is whether any worker is at anything.
+    pub fn new(run: Run, busy: bool, now: DateTime<Utc>) -> Self {
         Self {
+            standing: run.standing(busy, now),
             run_id: run.id.as_uuid(),
             document_id: run.document.as_uuid(),
             version_id: run.version.as_uuid(),
@@ -173,7 +177,9 @@ async fn list(
         page: asked.page,
     };
     let read = |page| gateway.catalog().runs(who.tenant, filter.clone(), page);
-    Ok(Json(Rows::of(paging.read(read).await?, RunView::from)))
+    let runs = paging.read(read).await?;
+    let (busy, now) = (gateway.busy().await?, gateway.now());
+    Ok(Json(Rows::of(runs, |run| RunView::new(run, busy, now))))
 }
 
 #[utoipa::path(get, path = "/v1/runs/{run}", tag = "runs", params(("run" = Uuid, Path)),
@@ -187,7 +193,8 @@ async fn show(
         .catalog()
         .run(who.tenant, RunId::from_uuid(run))
         .await?;
-    Ok(Json(run.into()))
+    let (busy, now) = (gateway.busy().await?, gateway.now());
+    Ok(Json(RunView::new(run, busy, now)))
 }
 
 /// The run that was queued again.

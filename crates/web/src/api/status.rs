@@ -11,6 +11,7 @@ use utoipa_axum::routes;
 
 use crate::auth::{Manage, May, Read};
 use crate::gateway::Gateway;
+use crate::ops::INDEX_STOPPED;
 use crate::problem::Problem;
 
 pub fn routes() -> OpenApiRouter<Gateway> {
@@ -45,7 +46,11 @@ pub struct StatusView {
     pub work_ready: u64,
     pub work_leased: u64,
     pub work_waiting: u64,
+    /// Of those due, those whose worker is not heard from any more.
+    pub work_stalled: u64,
     pub oldest_due: Option<DateTime<Utc>>,
+    /// What keeps everything waiting, in plain words.
+    pub stopped: Option<&'static str>,
     pub started_at: DateTime<Utc>,
     pub version: &'static str,
 }
@@ -59,6 +64,7 @@ async fn status(
 ) -> Result<Json<StatusView>, Problem> {
     let status = gateway.catalog().status(who.tenant, gateway.now()).await?;
     let queue = status.queue;
+    let index = &gateway.engine().parts().index;
     Ok(Json(StatusView {
         documents: status.documents,
         documents_active: status.documents_active,
@@ -75,7 +81,9 @@ async fn status(
         work_ready: queue.ready,
         work_leased: queue.leased,
         work_waiting: queue.waiting,
+        work_stalled: queue.stalled,
         oldest_due: queue.oldest_due,
+        stopped: index.has_stopped().then_some(INDEX_STOPPED),
         started_at: gateway.started(),
         version: env!("CARGO_PKG_VERSION"),
     }))

@@ -38,6 +38,13 @@ struct Job {
     status: String,
     error: Option<String>,
     progress: Option<Passed>,
+    standing: Standing,
+}
+
+#[derive(Debug, Default, PartialEq, Deserialize)]
+struct Standing {
+    state: String,
+    detail: Option<String>,
 }
 
 pub async fn run(config: &Config, args: &Ingest) -> anyhow::Result<ExitCode> {
@@ -123,7 +130,7 @@ async fn follow(
 ) -> anyhow::Result<()> {
     let job = telling.job();
     let data = folder::Folder::create(data)?;
-    let mut told_paused = false;
+    let mut waiting = Waiting::default();
     loop {
         if data.free_bytes()? < FULL {
             return Err(hinted(
@@ -148,16 +155,57 @@ async fn follow(
             "canceled" | "not_started" => {
                 return Err(hinted("the job was canceled", "ingest again to begin anew"));
             }
-            status => {
-                if status == "paused" && !told_paused {
-                    told_paused = true;
-                    let id = job.job_id;
-                    eprintln!(
-                        "waiting: the job is paused; `gristmill jobs resume {id}` lets it go on"
-                    );
+            _ => {
+                if waiting.is_worth_telling(job.standing) {
+                    refuse_stopped(client).await?;
+                    progress.tell(&waiting.words());
                 }
                 tokio::time::sleep(LOOK_AGAIN).await;
             }
         }
+    }
+}
+
+/// Looks that must find a job waiting for the same before it is told; a pause at once.
+const LOOKS: u32 = 30;
+
+/// What a job that does not move waits for, told once.
+#[derive(Default)]
+struct Waiting {
+    seen: Standing,
+    looks: u32,
+}
+
+impl Waiting {
+    fn is_worth_telling(&mut self, now: Standing) -> bool {
+        if self.seen != now {
+            self.seen = now;
+            self.looks = 0;
+        }
+        self.looks += 1;
+        match self.seen.state.as_str() {
+            "running" => false,
+            "paused" => self.looks == 1,
+            _ => self.looks == LOOKS,
+        }
+    }
+
+    fn words(&self) -> String {
+        let state = self.seen.state.replace('_', " ");
+        let detail = self.seen.detail.as_deref().unwrap_or_default();
+        let hint = match self.seen.state.as_str() {
+            "queued" => "; is the server running with --no-workers?",
+            _ => "",
+        };
+        format!("waiting: the job is {state}: {detail}{hint}")
+    }
+}
+
+/// Nothing that waits for a stopped index goes on by itself.
+async fn refuse_stopped(client: &Client) -> anyhow::Result<()> {
+    let status: Value = client.get("/v1/status").await?;
+    match status["stopped"].as_str() {
+        None => Ok(()),
+        Some(why) => Err(hinted(why, "what was taken in is kept; ingest again then")),
     }
 }

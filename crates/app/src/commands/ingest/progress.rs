@@ -77,6 +77,14 @@ impl Progress {
         }
     }
 
+    /// A line that stays, above the bars.
+    pub fn tell(&self, line: &str) {
+        match self.lines {
+            Some(_) => eprintln!("{line}"),
+            None => self.ready.println(line),
+        }
+    }
+
     pub fn finish(&self) {
         for bar in [&self.taken_in, &self.parsed, &self.embedded, &self.ready] {
             bar.finish_and_clear();

@@ -1,0 +1,208 @@
+//! Where a run or a job stands, in one word and a sentence: waiting is not failing.
+//!
+//! Pure: what the rows say and the time come in, words for a person come out.
+
+use chrono::{DateTime, Utc};
+use model::{JobStatus, RunStatus};
+use serde::Serialize;
+
+use super::{Job, JobProgress, Run, words};
+
+words! {
+    State {
+        NotStarted = "not_started",
+        /// Nobody has taken it, and nobody seems to be at work.
+        Queued = "queued",
+        /// Due, and every worker is at something else.
+        WaitingForSlot = "waiting_for_slot",
+        /// Told to pause; what is under way goes on to its next gate.
+        Pausing = "pausing",
+        Paused = "paused",
+        /// It failed and is tried again at a time.
+        BackingOff = "backing_off",
+        /// For something else, such as a provider that asked us to slow down.
+        Waiting = "waiting",
+        Running = "running",
+        /// Its worker is not heard from any more; another takes over.
+        Stalled = "stalled",
+        Succeeded = "succeeded",
+        Superseded = "superseded",
+        Completed = "completed",
+        Failed = "failed",
+        Canceling = "canceling",
+        Canceled = "canceled",
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Standing {
+    pub state: State,
+    /// What it waits for, or why it failed and what to do, for a person.
+    pub detail: Option<String>,
+    /// When it goes on by itself, where that is known.
+    pub until: Option<DateTime<Utc>>,
+    pub heartbeat_age_seconds: Option<u64>,
+}
+
+impl Standing {
+    fn of(state: State) -> Self {
+        Self {
+            state,
+            detail: None,
+            until: None,
+            heartbeat_age_seconds: None,
+        }
+    }
+
+    fn told(self, detail: impl Into<String>) -> Self {
+        let detail = Some(detail.into());
+        Self { detail, ..self }
+    }
+
+    fn heard(self, at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Self {
+        let heartbeat_age_seconds = at.map(|at| age(at, now));
+        Self {
+            heartbeat_age_seconds,
+            ..self
+        }
+    }
+}
+
+fn age(at: DateTime<Utc>, now: DateTime<Utc>) -> u64 {
+    (now - at).num_seconds().max(0).unsigned_abs()
+}
+
+/// Begins what a run waits with after a failure; the rest is the failure.
+pub(crate) const ATTEMPT: &str = "attempt ";
+
+impl Run {
+    /// `busy` is whether any step of anybody's is under way.
+    pub fn standing(&self, busy: bool, now: DateTime<Utc>) -> Standing {
+        match self.status {
+            RunStatus::Queued | RunStatus::Running => self.live_standing(busy, now),
+            RunStatus::Succeeded if self.superseded => Standing::of(State::Superseded),
+            RunStatus::Succeeded => Standing::of(State::Succeeded),
+            RunStatus::Canceled => Standing::of(State::Canceled),
+            RunStatus::Failed => match &self.error {
+                None => Standing::of(State::Failed),
+                Some(error) => {
+                    let hint = error.hint.as_deref().map(|hint| format!("; {hint}"));
+                    let hint = hint.unwrap_or_default();
+                    Standing::of(State::Failed).told(format!("{}{hint}", error.message))
+                }
+            },
+        }
+    }
+
+    fn live_standing(&self, busy: bool, now: DateTime<Utc>) -> Standing {
+        match self.leased_until {
+            Some(until) if until > now => {
+                return Standing::of(State::Running).heard(self.heartbeat_at, now);
+            }
+            Some(_) => {
+                return Standing::of(State::Stalled)
+                    .told("its worker is not heard from; another takes it over")
+                    .heard(self.heartbeat_at, now);
+            }
+            None => {}
+        }
+        if self.job_status == Some(JobStatus::Paused) {
+            return Standing::of(State::Paused).told(self.resume());
+        }
+        match (&self.waiting, self.waiting_until) {
+            (Some(why), until) if until.is_some_and(|until| until > now) => {
+                let state = match why.starts_with(ATTEMPT) {
+                    true => State::BackingOff,
+                    false => State::Waiting,
+                };
+                Standing {
+                    until,
+                    ..Standing::of(state).told(why.as_str())
+                }
+            }
+            _ => in_line(busy),
+        }
+    }
+
+    fn resume(&self) -> String {
+        let job = self.job.map(|job| job.to_string()).unwrap_or_default();
+        format!("waits for `gristmill jobs resume {job}`")
+    }
+}
+
+fn in_line(busy: bool) -> Standing {
+    if busy {
+        Standing::of(State::WaitingForSlot).told("every worker is at something else")
+    } else {
+        Standing::of(State::Queued).told("no worker has taken it yet")
+    }
+}
+
+impl Job {
+    pub fn standing(&self, progress: &JobProgress, now: DateTime<Utc>) -> Standing {
+        match self.status {
+            JobStatus::NotStarted if self.error.is_some() => {
+                Standing::of(State::Canceled).told(self.error.as_deref().unwrap_or_default())
+            }
+            JobStatus::NotStarted => Standing::of(State::NotStarted),
+            JobStatus::Canceled => {
+                Standing::of(State::Canceling).told("what it brought is being removed")
+            }
+            JobStatus::Failed => Standing::of(State::Failed).told(format!(
+                "{}; mend the cause, then `gristmill jobs start {}`",
+                self.error
+                    .as_deref()
+                    .unwrap_or("its source cannot be listed"),
+                self.id
+            )),
+            JobStatus::Completed if self.counters.runs_failed > 0 => Standing::of(State::Completed)
+                .told(format!(
+                    "{} failed; `gristmill runs --status failed` tells why",
+                    documents(self.counters.runs_failed)
+                )),
+            JobStatus::Completed => Standing::of(State::Completed),
+            JobStatus::Paused if progress.under_way > 0 => {
+                Standing::of(State::Pausing).told(format!(
+                    "{} under way, up to the next gate",
+                    steps(progress.under_way)
+                ))
+            }
+            JobStatus::Paused => Standing::of(State::Paused)
+                .told(format!("waits for `gristmill jobs resume {}`", self.id)),
+            JobStatus::Running => self.running_standing(progress, now),
+        }
+    }
+
+    fn running_standing(&self, progress: &JobProgress, now: DateTime<Utc>) -> Standing {
+        let heard = self.heartbeat_at.max(progress.heartbeat_at);
+        if progress.under_way > 0 {
+            let left = documents(self.counters.runs_open);
+            return Standing::of(State::Running)
+                .told(format!("{left} to go"))
+                .heard(heard, now);
+        }
+        if self.exhausted {
+            let left = documents(self.counters.runs_open);
+            return Standing::of(State::Queued)
+                .told(format!("{left} wait; no worker is at any of them"))
+                .heard(heard, now);
+        }
+        match self.lease_until {
+            None => Standing::of(State::Queued).told("no worker lists its source yet"),
+            Some(until) if until > now => Standing::of(State::Running)
+                .told("its source is being listed")
+                .heard(heard, now),
+            Some(_) => Standing::of(State::Stalled)
+                .told("whoever lists its source is not heard from; another takes over")
+                .heard(heard, now),
+        }
+    }
+}
+
+fn documents(n: u64) -> String {
+    format!("{n} document{}", if n == 1 { "" } else { "s" })
+}
+
+fn steps(n: u64) -> String {
+    format!("{n} step{}", if n == 1 { "" } else { "s" })
+}

@@ -1,0 +1,119 @@
+//! Every way to stand somewhere has its own word.
+
+use std::time::Duration;
+
+use catalog::{RunError, Standing, State, Wait};
+use model::{JobId, RunId};
+
+use crate::World;
+use crate::world::LEASE;
+
+impl World {
+    async fn run_stands(&self, run: RunId) -> Standing {
+        let now = self.clock.now();
+        let run = self.catalog.run(self.place.tenant, run).await.unwrap();
+        run.standing(self.catalog.busy(now).await.unwrap(), now)
+    }
+
+    async fn job_stands(&self, job: JobId) -> Standing {
+        let tenant = self.place.tenant;
+        let progress = self.catalog.job_progress(tenant, job).await.unwrap();
+        let job = self.catalog.job(tenant, job).await.unwrap();
+        job.standing(&progress, self.clock.now())
+    }
+}
+
+fn broken() -> RunError {
+    RunError {
+        code: "retries_exhausted".into(),
+        message: "the disk hums".into(),
+        hint: Some("listen to it".into()),
+    }
+}
+
+pub async fn a_run_that_waits_says_for_what_and_one_that_failed_what_to_do(world: &World) {
+    let (catalog, clock) = (&world.catalog, &world.clock);
+    let run = world.admit("a.txt", "one").await.run.unwrap();
+    assert_eq!(world.run_stands(run).await.state, State::Queued);
+    let claim = world.one().await;
+    let second = world.admit("b.txt", "two").await.run.unwrap();
+    assert_eq!(world.run_stands(second).await.state, State::WaitingForSlot);
+
+    clock.pass(Duration::from_secs(7));
+    let running = world.run_stands(run).await;
+    assert_eq!(running.state, State::Running);
+    assert_eq!(running.heartbeat_age_seconds, Some(8));
+    clock.pass(LEASE);
+    let stalled = world.run_stands(run).await;
+    assert_eq!(stalled.state, State::Stalled);
+    assert!(stalled.heartbeat_age_seconds > Some(60));
+
+    let until = clock.now() + Duration::from_secs(30);
+    let why = "the provider asked us to slow down".to_owned();
+    let wait = Wait {
+        not_before: until,
+        why: why.clone(),
+    };
+    catalog.release(&claim, wait, clock.now()).await.unwrap();
+    let waiting = world.run_stands(run).await;
+    assert_eq!(waiting.state, State::Waiting);
+    assert_eq!((waiting.until, waiting.detail), (Some(until), Some(why)));
+
+    clock.pass(Duration::from_secs(60));
+    for _ in 0..3 {
+        let claims = world.claim(9).await;
+        let claim = claims.iter().find(|claim| claim.run == run).unwrap();
+        let until = clock.now() + Duration::from_secs(4);
+        let retried = catalog.retry_later(claim, broken(), until, clock.now());
+        retried.await.unwrap();
+        let stands = world.run_stands(run).await;
+        if claim.attempt < 3 {
+            assert_eq!(stands.state, State::BackingOff);
+            assert_eq!(stands.until, Some(until));
+        } else {
+            assert_eq!(stands.state, State::Failed);
+            let detail = "the disk hums; listen to it".to_owned();
+            assert_eq!(stands.detail, Some(detail));
+        }
+        clock.pass(LEASE);
+    }
+}
+
+pub async fn a_job_says_whether_it_runs_waits_pauses_or_stalls(world: &World) {
+    let (catalog, clock, tenant) = (&world.catalog, &world.clock, world.place.tenant);
+    let stands = async |job| world.job_stands(job).await.state;
+    let claim = world.job("folder").await;
+    let job = claim.job;
+    assert_eq!(stands(job).await, State::Running);
+    clock.pass(LEASE);
+    assert_eq!(stands(job).await, State::Stalled);
+    let claim = world.listing().await;
+    world.bring(&claim, &[("a.txt", "one")], true).await;
+    assert_eq!(stands(job).await, State::Queued);
+
+    let step = world.one().await;
+    assert_eq!(stands(job).await, State::Running);
+    let now = clock.now();
+    catalog.pause_job(tenant, job, now).await.unwrap();
+    let pausing = world.job_stands(job).await;
+    assert_eq!(pausing.state, State::Pausing);
+    assert!(pausing.detail.unwrap().starts_with("1 step under way"));
+    let wait = Wait {
+        not_before: now,
+        why: "the job is paused".into(),
+    };
+    catalog.release(&step, wait, now).await.unwrap();
+    let paused = world.job_stands(job).await;
+    assert_eq!(paused.state, State::Paused);
+    assert!(paused.detail.unwrap().contains("jobs resume"));
+    let run = world.run_stands(step.run).await;
+    assert_eq!(run.state, State::Paused);
+
+    catalog.resume_job(tenant, job, now).await.unwrap();
+    world.work_off().await;
+    assert_eq!(stands(job).await, State::Completed);
+    catalog.begin_cancel(tenant, job, now).await.unwrap();
+    assert_eq!(stands(job).await, State::Canceling);
+    assert!(!catalog.busy(now).await.unwrap());
+    assert!(world.claim(1).await.is_empty());
+}

@@ -1,0 +1,171 @@
+//! A folder as an object store whose writes are on the disk before they count.
+//!
+//! The store below syncs a file, the folder it stands in and the folders it made for it. It
+//! does not know of folders another write has made and not yet synced: a file put there would
+//! be lost with them. Here such a write is waited for.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path as Place, PathBuf};
+use std::sync::{Arc, Condvar, Mutex};
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
+};
+
+#[derive(Debug)]
+pub struct SyncedFolder {
+    files: LocalFileSystem,
+    made: Arc<Made>,
+}
+
+/// Folders that are there and not yet sure to stay.
+#[derive(Debug)]
+struct Made {
+    root: PathBuf,
+    unsynced: Mutex<HashSet<PathBuf>>,
+    synced: Condvar,
+}
+
+impl SyncedFolder {
+    /// Makes the folder where it is not.
+    pub fn open(path: &Place) -> io::Result<Self> {
+        fs::create_dir_all(path)?;
+        let files = LocalFileSystem::new_with_prefix(path).map_err(io::Error::other)?;
+        let made = Made {
+            root: path.canonicalize()?,
+            unsynced: Mutex::default(),
+            synced: Condvar::new(),
+        };
+        if let Some(parent) = made.root.parent() {
+            File::open(parent)?.sync_all()?;
+        }
+        Ok(Self {
+            files: files.with_fsync(true),
+            made: Arc::new(made),
+        })
+    }
+
+    /// The folder an object goes to is there and stays.
+    async fn make_way(&self, to: &Path) -> Result<()> {
+        let folder = self.files.path_to_filesystem(to)?;
+        let made = Arc::clone(&self.made);
+        let work = move || match folder.parent() {
+            Some(folder) => made.ensure(folder),
+            None => Ok(()),
+        };
+        let done = tokio::task::spawn_blocking(work).await;
+        let failed =
+            |source: Box<dyn std::error::Error + Send + Sync>| object_store::Error::Generic {
+                store: "folder",
+                source,
+            };
+        done.map_err(|error| failed(Box::new(error)))?
+            .map_err(|error| failed(Box::new(error)))
+    }
+}
+
+impl Made {
+    fn ensure(&self, folder: &Place) -> io::Result<()> {
+        let missing = {
+            let mut unsynced = self.unsynced.lock().expect("nothing panics with it");
+            // Another write is at one of them: what it makes counts once it is synced.
+            while folder.ancestors().any(|above| unsynced.contains(above)) {
+                unsynced = self.synced.wait(unsynced).expect("nothing panics with it");
+            }
+            let missing = self.missing(folder);
+            unsynced.extend(missing.iter().cloned());
+            missing
+        };
+        let made = make(folder, &missing);
+        let mut unsynced = self.unsynced.lock().expect("nothing panics with it");
+        missing.iter().for_each(|folder| {
+            unsynced.remove(folder);
+        });
+        self.synced.notify_all();
+        made
+    }
+
+    /// From the folder itself upwards, those that are not there.
+    fn missing(&self, folder: &Place) -> Vec<PathBuf> {
+        let inside = |above: &&Place| **above != *self.root && !above.exists();
+        let missing = folder.ancestors().take_while(inside);
+        missing.map(Place::to_owned).collect()
+    }
+}
+
+/// Makes folders, and syncs each and the one the topmost stands in.
+fn make(folder: &Place, missing: &[PathBuf]) -> io::Result<()> {
+    if missing.is_empty() {
+        return Ok(());
+    }
+    fs::create_dir_all(folder)?;
+    let above = missing.last().and_then(|topmost| topmost.parent());
+    for changed in missing.iter().map(PathBuf::as_path).chain(above) {
+        File::open(changed)?.sync_all()?;
+    }
+    Ok(())
+}
+
+impl fmt::Display for SyncedFolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.files.fmt(f)
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what is called here is an effect of whoever calls"
+)]
+#[async_trait]
+impl ObjectStore for SyncedFolder {
+    async fn put_opts(&self, at: &Path, bytes: PutPayload, o: PutOptions) -> Result<PutResult> {
+        self.make_way(at).await?;
+        self.files.put_opts(at, bytes, o).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        at: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.make_way(at).await?;
+        self.files.put_multipart_opts(at, options).await
+    }
+
+    async fn get_opts(&self, at: &Path, options: GetOptions) -> Result<GetResult> {
+        self.files.get_opts(at, options).await
+    }
+
+    fn delete_stream(
+        &self,
+        at: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        self.files.delete_stream(at)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.files.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.files.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.make_way(to).await?;
+        self.files.copy_opts(from, to, options).await
+    }
+
+    async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
+        self.make_way(to).await?;
+        self.files.rename_opts(from, to, options).await
+    }
+}
