@@ -6,7 +6,7 @@ export CARGO_TERM_COLOR ?= auto
 TEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo 'nextest run' || echo test)
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test damage browser screenshots bench eval model postgres
+.PHONY: help run check test faults damage browser screenshots bench eval model postgres
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,10 @@ check: ## formatting, and clippy with warnings as errors
 test: model postgres ## everything, set-up included
 	-scripts/fetch-browser
 	$(CARGO) $(TEST) --workspace --locked
+
+faults: model postgres ## hundreds of seeds of failing seams, kills and power cuts
+	GRISTMILL_FAULT_SEEDS=500 $(CARGO) test --locked -p gristmill-shell --test faults -- --nocapture
+	GRISTMILL_FAULT_DOCUMENTS=1000 $(CARGO) test --locked -p gristmill-app --test it -- cancel:: crash::
 
 damage: ## damages a data folder in 200 drawn ways: verify names each, repair mends it
 	GRISTMILL_DAMAGES=200 $(CARGO) test --locked -p gristmill-app --test it every_damage -- --nocapture

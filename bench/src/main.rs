@@ -12,6 +12,7 @@ mod embed;
 mod index;
 mod parse;
 mod report;
+mod scale;
 mod series;
 mod thread;
 
@@ -30,6 +31,7 @@ const TOPICS: &[Topic] = &[
     ("embed-ir", embed::search),
     ("index", index::run),
     ("parse", parse::run),
+    ("scale", scale::run),
     ("series", series::run),
     ("thread", thread::run),
 ];

@@ -12,9 +12,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use catalog::{FirstStart, GenerationSpec, JobFilter, NewJob, NewSource, Page};
 use engine::jobs::FolderSource;
-use engine::{Engine, Objects, Parts, SystemClock};
+use engine::{Engine, Objects, Parts, SyncedFolder, SystemClock};
 use model::{ChunkPolicy, TokenCounter};
-use object_store::local::LocalFileSystem;
 use parse::Hints;
 use providers::{Embedder, HashEmbedder, HashSettings, ModelInfo};
 use sandbox::{Program, Sandbox};
@@ -88,13 +87,9 @@ fn write_files(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn open(data: &Path) -> anyhow::Result<Engine> {
+pub async fn open(data: &Path) -> anyhow::Result<Engine> {
     let store = |name: &str| -> anyhow::Result<Arc<dyn object_store::ObjectStore>> {
-        let path = data.join(name);
-        std::fs::create_dir_all(&path)?;
-        Ok(Arc::new(
-            LocalFileSystem::new_with_prefix(path)?.with_fsync(true),
-        ))
+        Ok(Arc::new(SyncedFolder::open(&data.join(name))?))
     };
     let url = format!("sqlite://{}", data.join("catalog.db").display());
     let program = Program::new(std::env::current_exe()?, &["parse-child"]);
@@ -115,7 +110,10 @@ async fn open(data: &Path) -> anyhow::Result<Engine> {
     Ok(Engine::new(engine::Settings::default(), parts))
 }
 
-async fn start(engine: &Engine, files: &Path) -> anyhow::Result<(model::TenantId, model::JobId)> {
+pub async fn start(
+    engine: &Engine,
+    files: &Path,
+) -> anyhow::Result<(model::TenantId, model::JobId)> {
     let parts = engine.parts();
     let now = parts.clock.now();
     let info = parts.embedder.info();

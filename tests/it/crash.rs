@@ -6,21 +6,16 @@ use serde_json::Value;
 
 use crate::mill::{Folder, Mill, path, text};
 
-/// A handful of files of several kinds; one has several units, one cannot be read.
+/// Files of every kind there is; one has several units, one cannot be read. More of them
+/// where that was asked for.
 fn mixed() -> Folder {
-    let section = |n: u32| format!("## Part {n}\n\nThe hopper of mill {n} is filled by hand.\n\n");
-    let long: String = (0..12).map(section).collect();
-    let table: String = (0..20).map(|n| format!("{n},stone {n}\n")).collect();
-    Folder::of(&[
-        ("mills.md", &format!("# Mills\n\n{long}")),
-        ("stones.csv", &format!("number,name\n{table}")),
-        (
-            "page.html",
-            "<html><body><h1>Sails</h1><p>Canvas on a frame.</p></body></html>",
-        ),
-        ("note.txt", "The miller is out.\n"),
-        ("broken.pdf", "%PDF-1.7 and nothing more"),
-    ])
+    let asked = std::env::var("GRISTMILL_FAULT_DOCUMENTS").is_ok();
+    let folder = Folder::of(&[("broken.pdf", "%PDF-1.7 and nothing more")]);
+    testkit::write_documents(folder.path(), if asked { 54 } else { 9 }).expect("they are written");
+    let line = |n: usize| format!("Sack {n} was weighed, {} grains in it.\n\n", n * n);
+    let long: String = (0..1_800).map(line).collect();
+    folder.write("long.md", &format!("# Sacks\n\n{long}"));
+    folder
 }
 
 fn outcomes(mill: &Mill, folder: &Folder, more: &[&str]) -> Vec<Value> {

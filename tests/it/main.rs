@@ -2,6 +2,7 @@
 
 mod api;
 mod browser;
+mod cancel;
 mod crash;
 mod damage;
 mod direction;
@@ -11,4 +12,6 @@ mod meaning;
 mod mill;
 mod pages;
 mod served;
+mod server;
 mod thread;
+mod together;

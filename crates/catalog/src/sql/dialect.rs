@@ -71,6 +71,10 @@ impl Dialect for Sqlite {
             "0003_hooks",
             include_str!("../../migrations/sqlite/0003_hooks.sql"),
         ),
+        (
+            "0004_live_runs_of_a_job",
+            include_str!("../../migrations/sqlite/0004_live_runs_of_a_job.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -96,6 +100,10 @@ impl Dialect for Postgres {
         (
             "0003_hooks",
             include_str!("../../migrations/postgres/0003_hooks.sql"),
+        ),
+        (
+            "0004_live_runs_of_a_job",
+            include_str!("../../migrations/postgres/0004_live_runs_of_a_job.sql"),
         ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =

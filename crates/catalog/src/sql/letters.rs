@@ -226,7 +226,8 @@ pub async fn recreate<DB: Dialect>(
 ) -> Result<Vec<RunId>, Error> {
     let rows = query(
         "SELECT r.id, r.version_id FROM ingestion_runs r
-         WHERE (r.status = 'queued' AND r.updated_at <= $1
+         WHERE r.status IN ('queued', 'running') AND r.updated_at <= $3
+           AND (r.status = 'queued' AND r.updated_at <= $1
              OR r.status = 'running' AND r.updated_at <= $2
                AND coalesce(r.heartbeat_at, r.updated_at) <= $2)
            AND NOT EXISTS (SELECT 1 FROM work w WHERE w.run_id = r.id)
@@ -234,6 +235,8 @@ pub async fn recreate<DB: Dialect>(
     )
     .bind(now - untouched.queued)
     .bind(now - untouched.running)
+    // The younger of both, so that only what may have been left alone is looked at.
+    .bind(now - untouched.queued.min(untouched.running))
     .fetch_all(&mut *c)
     .await?;
     let mut recreated = Vec::with_capacity(rows.len());

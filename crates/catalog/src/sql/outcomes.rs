@@ -55,7 +55,7 @@ pub async fn progress<DB: Dialect>(
     let held = query(
         "SELECT count(w.id) AS under_way, max(r.heartbeat_at) AS heard
          FROM ingestion_runs r LEFT JOIN work w ON w.run_id = r.id AND w.lease_until IS NOT NULL
-         WHERE r.job_id = $1 AND r.status = 'running'",
+         WHERE r.job_id = $1 AND r.status IN ('queued', 'running')",
     )
     .bind(job.as_uuid())
     .fetch_one(c)

@@ -1,0 +1,110 @@
+//! Whether the hundred-thousandth document costs what the first did.
+//!
+//! Tiny files, so that what grows with their number is all there is to see: throughput and
+//! memory by tenth, and how long `status` takes while the queue is full and when it is empty.
+//! `GRISTMILL_BENCH_DOCUMENTS` says how many.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use engine::Engine;
+use model::{JobId, JobStatus, TenantId};
+
+use crate::report::Report;
+use crate::thread::{open, start};
+
+const DOCUMENTS: usize = 10_000;
+const TENTHS: usize = 10;
+
+pub fn run(report: &mut Report) -> anyhow::Result<()> {
+    let documents = match std::env::var("GRISTMILL_BENCH_DOCUMENTS") {
+        Ok(number) => number.parse()?,
+        Err(_) => DOCUMENTS,
+    };
+    tokio::runtime::Runtime::new()?.block_on(measure(report, documents))
+}
+
+async fn measure(report: &mut Report, documents: usize) -> anyhow::Result<()> {
+    let files = tempfile::tempdir()?;
+    write_files(files.path(), documents)?;
+    let data = tempfile::tempdir()?;
+    let engine = Arc::new(open(data.path()).await?);
+    let (tenant, job) = start(&engine, files.path()).await?;
+    let workers = shell::Workers::start(engine.clone(), shell::Settings::default());
+
+    let mut rates = Vec::with_capacity(TENTHS);
+    let mut begun = Instant::now();
+    let mut before = 0;
+    for tenth in 1..=TENTHS {
+        let ended = until(&engine, tenant, job, documents * tenth / TENTHS).await?;
+        let rate = (ended - before) as f64 / begun.elapsed().as_secs_f64();
+        report.figure(format!("tenth {tenth}: documents per second"), rate, "1/s");
+        report.figure(format!("tenth {tenth}: memory"), resident()?, "MB");
+        if tenth == TENTHS / 2 {
+            let taken = status(&engine, tenant).await?;
+            report.against("status, half way", taken, "ms", ("the limit", 50.0));
+        }
+        rates.push(rate);
+        (begun, before) = (Instant::now(), ended);
+    }
+    let (first, last) = (rates[0], rates[TENTHS - 1]);
+    report.against("last tenth", last, "1/s", ("the first tenth", first));
+    let taken = status(&engine, tenant).await?;
+    report.against("status, at the end", taken, "ms", ("the limit", 50.0));
+    workers.stop(Duration::from_secs(5)).await;
+    Ok(())
+}
+
+fn write_files(folder: &Path, documents: usize) -> anyhow::Result<()> {
+    for n in 0..documents {
+        let below = folder.join(format!("{}", n / 1000));
+        if n % 1000 == 0 {
+            std::fs::create_dir(&below)?;
+        }
+        let text = format!("# Sack {n}\n\nSack {n} holds {} grains of wheat.\n", n * 7);
+        std::fs::write(below.join(format!("{n}.md")), text)?;
+    }
+    Ok(())
+}
+
+/// Waits until that many documents have ended, and says how many have.
+async fn until(
+    engine: &Engine,
+    tenant: TenantId,
+    job: JobId,
+    documents: usize,
+) -> anyhow::Result<u64> {
+    loop {
+        let job = engine.parts().catalog.job(tenant, job).await?;
+        let counters = job.counters;
+        anyhow::ensure!(counters.runs_failed == 0, "runs failed");
+        let ended = counters.docs_seen - counters.runs_open;
+        if ended >= documents as u64 || job.status == JobStatus::Completed {
+            return Ok(ended);
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// The middle one of a few, in milliseconds.
+async fn status(engine: &Engine, tenant: TenantId) -> anyhow::Result<f64> {
+    let mut taken = Vec::new();
+    for _ in 0..11 {
+        let begun = Instant::now();
+        let parts = engine.parts();
+        parts.catalog.status(tenant, parts.clock.now()).await?;
+        taken.push(begun.elapsed().as_secs_f64() * 1e3);
+    }
+    taken.sort_by(f64::total_cmp);
+    Ok(taken[taken.len() / 2])
+}
+
+/// Of this process, in megabytes.
+fn resident() -> anyhow::Result<f64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().nth(1));
+    let kilobytes: f64 = kilobytes.unwrap_or("0").parse()?;
+    Ok(kilobytes / 1024.0)
+}

@@ -1,0 +1,211 @@
+//! Seeds, one after another and several at a time.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context, ensure};
+use futures::{StreamExt, stream};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use tempfile::TempDir;
+use tokio::process::Command;
+
+use crate::check::check;
+use crate::corpus::{CORPORA, Corpus};
+use crate::house::{Plant, World};
+use crate::plan::Plan;
+use crate::{life, power};
+
+const ONE: &str = "GRISTMILL_FAULT_SEED";
+const MANY: &str = "GRISTMILL_FAULT_SEEDS";
+const LIFE: &str = "GRISTMILL_FAULT_LIFE";
+const WORLD: &str = "GRISTMILL_FAULT_WORLD";
+const CORPUS: &str = "GRISTMILL_FAULT_CORPUS";
+const URL: &str = "GRISTMILL_FAULT_URL";
+const PLANT: &str = "GRISTMILL_FAULT_PLANT";
+/// Without being asked for more.
+const FEW: u64 = 20;
+/// A life mostly waits.
+const AT_ONCE: usize = 4;
+
+/// Folders to take in, and what an undisturbed run makes of each.
+struct Suite {
+    folder: TempDir,
+    digests: BTreeMap<usize, String>,
+}
+
+impl Suite {
+    async fn new() -> anyhow::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("gristmill-f-").tempdir()?;
+        let mut suite = Self {
+            folder,
+            digests: BTreeMap::new(),
+        };
+        for nth in 0..CORPORA {
+            Corpus::write(&suite.corpus(nth), nth)?;
+            let world = suite.world(&format!("calm-{nth}"), nth, None)?;
+            let house = life::finish(&world).await?;
+            suite.digests.insert(nth, check(&house).await?);
+            house.close().await?;
+        }
+        Ok(suite)
+    }
+
+    fn corpus(&self, nth: usize) -> PathBuf {
+        self.folder.path().join(format!("corpus-{nth}"))
+    }
+
+    fn world(&self, name: &str, nth: usize, url: Option<String>) -> anyhow::Result<World> {
+        let folder = self.folder.path().join(name);
+        for part in ["index", "text", "objects"] {
+            std::fs::create_dir_all(folder.join("data").join(part))?;
+        }
+        Ok(World {
+            folder,
+            corpus: self.corpus(nth),
+            nth_corpus: nth,
+            url,
+            plant: None,
+        })
+    }
+
+    async fn seed(&self, seed: u64, plant: Option<Plant>) -> anyhow::Result<()> {
+        let plan = Plan::of(seed);
+        let url = match plan.postgres {
+            true => Some(testkit::postgres().await),
+            false => None,
+        };
+        let mut world = self.world(&format!("seed-{seed}"), plan.corpus, url)?;
+        world.plant = plant;
+        if plan.power_cuts {
+            power::record_all(&world.data(), &world.synced())?;
+        }
+        let mut ends = Vec::new();
+        for nth in 0..plan.lives.len() {
+            ends.push(child(&world, seed, nth).await?);
+            if plan.power_cuts {
+                let mut random = StdRng::seed_from_u64(plan.lives[nth].seed);
+                power::cut(&world.data(), &world.synced(), &mut random)?;
+            }
+        }
+        world.plant = None;
+        let house = life::finish(&world).await?;
+        let digest = check(&house).await?;
+        house.close().await?;
+        let calm = &self.digests[&plan.corpus];
+        ensure!(digest == *calm, "the digest differs from a calm run's");
+        std::fs::remove_dir_all(&world.folder)?;
+        let database = if plan.postgres { "postgres" } else { "sqlite" };
+        let cuts = if plan.power_cuts { ", power cuts" } else { "" };
+        println!("seed {seed}: {database}{cuts}, lives {ends:?}");
+        Ok(())
+    }
+}
+
+/// One life, in a process of its own: this test binary, asked for the test below. How it ended.
+async fn child(world: &World, seed: u64, nth: usize) -> anyhow::Result<&'static str> {
+    let mut child = Command::new(std::env::current_exe()?);
+    child
+        .args(["--exact", "suite::a_life_is_lived_when_asked_for"])
+        .arg("--nocapture")
+        .env(LIFE, format!("{seed} {nth} {}", world.nth_corpus))
+        .env(WORLD, &world.folder)
+        .env(CORPUS, &world.corpus)
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    if let Some(url) = &world.url {
+        child.env(URL, url);
+    }
+    if let Some(plant) = world.plant {
+        child.env(PLANT, format!("{plant:?}"));
+    }
+    let output = child.output().await?;
+    // Killed is as good as alive; a panic is not.
+    let said = String::from_utf8_lossy(&output.stderr);
+    let panicked = said.contains("panicked at");
+    let fine = output.status.success() || output.status.code().is_none();
+    ensure!(fine && !panicked, "life {nth} ended badly: {said}");
+    Ok(match output.status.success() {
+        true => "ended",
+        false => "killed",
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_life_is_lived_when_asked_for() -> anyhow::Result<()> {
+    let (Ok(asked), Ok(folder), Ok(corpus)) = (
+        std::env::var(LIFE),
+        std::env::var(WORLD),
+        std::env::var(CORPUS),
+    ) else {
+        return Ok(());
+    };
+    let numbers: Vec<u64> = asked.split(' ').map(str::parse).collect::<Result<_, _>>()?;
+    let [seed, nth, nth_corpus] = numbers[..] else {
+        anyhow::bail!("`{asked}` is no life");
+    };
+    let world = World {
+        folder: Path::new(&folder).to_owned(),
+        corpus: Path::new(&corpus).to_owned(),
+        nth_corpus: usize::try_from(nth_corpus)?,
+        url: std::env::var(URL).ok(),
+        plant: std::env::var(PLANT)
+            .ok()
+            .and_then(|name| Plant::named(&name)),
+    };
+    life::live(world, seed, usize::try_from(nth)?).await?;
+    // Nothing is closed or flushed on the way out.
+    std::process::exit(0)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_fails_every_document_ends_where_a_calm_run_leaves_it() -> anyhow::Result<()> {
+    let number = |name| std::env::var(name).ok().map(|n| n.parse::<u64>());
+    let seeds: Vec<u64> = match (number(ONE).transpose()?, number(MANY).transpose()?) {
+        (Some(one), _) => vec![one],
+        (None, many) => {
+            let first = u64::from(rand::random::<u32>());
+            (first..first + many.unwrap_or(FEW)).collect()
+        }
+    };
+    println!("seeds from {} to {}", seeds[0], seeds[seeds.len() - 1]);
+    let suite = Suite::new().await?;
+    let suite = &suite;
+    let failed: Vec<anyhow::Error> = stream::iter(seeds)
+        .map(|seed| async move {
+            suite
+                .seed(seed, None)
+                .await
+                .context(format!("{ONE}={seed}"))
+        })
+        .buffer_unordered(AT_ONCE)
+        .filter_map(|ended| async { ended.inspect_err(|error| println!("{error:#}")).err() })
+        .collect()
+        .await;
+    let names: Vec<_> = failed.iter().map(ToString::to_string).collect();
+    ensure!(failed.is_empty(), "{} failed: {names:?}", failed.len());
+    Ok(())
+}
+
+/// Seeds a planted bug may take to show itself.
+const PLANTED: u64 = 60;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_planted_bug_is_noticed() -> anyhow::Result<()> {
+    let suite = &Suite::new().await?;
+    for plant in Plant::ALL {
+        let fit = |seed: &u64| Plan::of(*seed).power_cuts;
+        let seeds = (1..).filter(fit).take(usize::try_from(PLANTED)?);
+        let mut ended = stream::iter(seeds)
+            .map(|seed| suite.seed(seed, Some(plant)))
+            .buffer_unordered(AT_ONCE);
+        let mut noticed = None;
+        while let (None, Some(end)) = (&noticed, ended.next().await) {
+            noticed = end.err();
+        }
+        let noticed = noticed.with_context(|| format!("{plant:?} went unnoticed"))?;
+        println!("{plant:?}: {noticed:#}");
+    }
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! A job canceled in the middle of its work takes with it what only it brought.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use index::{Flush, Index};
+use object_store::local::LocalFileSystem;
+use serde_json::{Value, json};
+use sqlx::{Connection as _, SqliteConnection};
+
+use crate::mill::{Folder, Mill, path, text};
+use crate::server::Server;
+
+/// Of the job that is canceled; the other has a quarter as many, a few of them shared.
+fn documents() -> usize {
+    let asked = std::env::var("GRISTMILL_FAULT_DOCUMENTS").ok();
+    asked.map_or(120, |n| n.parse().expect("a number"))
+}
+
+/// Only the first folder speaks of sluices, but for what both jobs take in.
+fn two_folders(documents: usize) -> Folder {
+    let folder = Folder::of(&[]);
+    for n in 0..documents {
+        let (place, word) = if n % 10 == 0 {
+            ("first/shared", "hopper")
+        } else {
+            ("first", "sluice")
+        };
+        let text = format!("# Note {n}\n\nThe {word} of mill {n} is mended in spring.\n");
+        folder.write(&format!("{place}/{n}.md"), &text);
+    }
+    for n in 0..documents / 4 {
+        let text = format!("# Sail {n}\n\nThe sail of mill {n} is canvas on a frame.\n");
+        folder.write(&format!("second/{n}.md"), &text);
+    }
+    folder
+}
+
+async fn begin(server: &Server, roots: &[std::path::PathBuf]) -> String {
+    let body = json!({ "kb": "default", "folder": { "roots": roots } });
+    let job = server.post("/v1/jobs", &body).await;
+    let id = text(&job["job_id"]).to_owned();
+    server
+        .post(&format!("/v1/jobs/{id}/start"), &json!({}))
+        .await;
+    id
+}
+
+#[tokio::test]
+async fn a_canceled_job_leaves_nothing_and_the_one_beside_it_loses_nothing() {
+    let n = documents();
+    let folder = two_folders(n);
+    let first = [folder.file("first")];
+    let second = [folder.file("second"), folder.file("first/shared")];
+    let mill = Mill::sqlite();
+
+    // It dies while the cancel deletes objects.
+    let death = format!("objects.delete:after:{n}");
+    let mut server = Server::start(&mill, &[("GRISTMILL_CRASH_AT", &death)]);
+    let canceled = begin(&server, &first).await;
+    let kept = begin(&server, &second).await;
+    let half = |job: &Value| job["progress"]["ended"].as_u64() >= Some(n as u64 / 2);
+    server.until(&format!("/v1/jobs/{canceled}"), half).await;
+    let cancel = format!("/v1/jobs/{canceled}/cancel");
+    let answer = server.post_and_see(&cancel).await;
+    assert!(answer.is_none(), "it died in the middle of the cancel");
+    assert!(server.is_dead());
+
+    let server = Server::start(&mill, &[]);
+    let gone = |job: &Value| job["status"] == "not_started";
+    let job = server.until(&format!("/v1/jobs/{canceled}"), gone).await;
+    assert_eq!(job["standing"]["state"], "canceled", "{job}");
+    let done = |job: &Value| job["status"] == "completed";
+    server.until(&format!("/v1/jobs/{kept}"), done).await;
+    let idle = |status: &Value| status["work"] == 0;
+    server.until("/v1/status", idle).await;
+    drop(server);
+
+    let calm = Mill::sqlite();
+    calm.ok(&["ingest", path(&second[0]), path(&second[1])]);
+    assert_eq!(mill.digest(), calm.digest());
+    let left = n / 4 + n.div_ceil(10);
+    nothing_else_is_left(&mill, left, &canceled).await;
+}
+
+/// Looks into every store, at what answers and what does not.
+async fn nothing_else_is_left(mill: &Mill, documents: usize, canceled: &str) {
+    let data = mill.data();
+    let url = format!("sqlite://{}", data.join("catalog.db").display());
+    let mut catalog = SqliteConnection::connect(&url).await.expect("it opens");
+    let mut count = async |sql: &'static str| -> usize {
+        let count: i64 = sqlx::query_scalar(sql)
+            .fetch_one(&mut catalog)
+            .await
+            .expect("it counts");
+        usize::try_from(count).expect("a count")
+    };
+    for table in [
+        "SELECT count(*) FROM document_versions",
+        "SELECT count(*) FROM activations WHERE closed_at IS NULL",
+        "SELECT count(*) FROM job_versions",
+        "SELECT count(DISTINCT version_id) FROM document_units",
+    ] {
+        assert_eq!(count(table).await, documents, "{table}");
+    }
+    for table in [
+        "SELECT count(*) FROM work",
+        "SELECT count(*) FROM dead_letters",
+    ] {
+        assert_eq!(count(table).await, 0, "{table}");
+    }
+    assert_eq!(entries(&data.join("objects/originals"), 2), documents);
+    assert_eq!(entries(&data.join("objects/versions"), 2), documents);
+    the_index_holds(&data, documents, canceled).await;
+}
+
+/// How many there are that deep below a folder; a folder that is empty does not count.
+fn entries(folder: &Path, deep: usize) -> usize {
+    let Ok(listed) = std::fs::read_dir(folder) else {
+        return 0;
+    };
+    let below = listed.map(|entry| entry.expect("it is listed").path());
+    if deep > 1 {
+        return below.map(|path| entries(&path, deep - 1)).sum();
+    }
+    below.filter(|path| holds_anything(path)).count()
+}
+
+fn holds_anything(path: &Path) -> bool {
+    match std::fs::read_dir(path) {
+        Err(_) => path.is_file(),
+        Ok(mut listed) => listed.any(|entry| holds_anything(&entry.expect("it is listed").path())),
+    }
+}
+
+async fn the_index_holds(data: &Path, documents: usize, canceled: &str) {
+    let store = LocalFileSystem::new_with_prefix(data.join("index")).expect("a folder");
+    let index = Index::open(
+        index::Settings::default(),
+        Arc::new(store),
+        data.join("text"),
+    );
+    let index = index.await.expect("the index opens");
+    let snapshot = index.snapshot(Flush(0)).await.expect("a snapshot");
+    let held = snapshot.versions().await.expect("it lists");
+    assert_eq!(held.len(), documents, "what is left of {canceled}");
+    let spaces: BTreeSet<_> = held.iter().map(|(space, _, _)| *space).collect();
+    let all = (0..100_000).collect();
+    for space in spaces {
+        let found = snapshot.search_text(space, "sluice", &all, 10).await;
+        assert!(found.expect("it searches").is_empty());
+        let found = snapshot.search_text(space, "sail", &all, 10).await;
+        assert!(!found.expect("it searches").is_empty());
+    }
+    index.close().await.expect("the index closes");
+}
