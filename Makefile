@@ -28,6 +28,7 @@ faults: model postgres ## hundreds of seeds of failing seams, kills and power cu
 
 damage: ## damages a data folder in 200 drawn ways: verify names each, repair mends it
 	GRISTMILL_DAMAGES=200 $(CARGO) test --locked -p gristmill-app --test it every_damage -- --nocapture
+
 browser: ## the pages in headless Chromium, used as people use them
 	scripts/fetch-browser
 	GRISTMILL_BROWSER=needed $(CARGO) $(TEST) -p gristmill-app --test it --locked browser::

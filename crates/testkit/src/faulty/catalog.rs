@@ -3,6 +3,7 @@
 //! Steps it hands out come in any order, and it remembers them, so that a test can deliver
 //! one again, or late.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -226,3 +227,19 @@ through! { Hooks {
     attempted(delivery: Uuid, attempt: Attempt, now: DateTime<Utc>) -> ();
     redeliver(tenant: TenantId, delivery: Uuid, now: DateTime<Utc>) -> Delivery;
 } }
+
+/// A copy is taken of what is there, and of nothing that fails.
+#[async_trait]
+impl Backup for FaultyCatalog {
+    fn kind(&self) -> &'static str {
+        self.inner.kind()
+    }
+
+    async fn freeze(&self) -> Frozen {
+        self.inner.freeze().await
+    }
+
+    async fn copy_into(&self, folder: &Path, frozen: &Frozen) -> Result<(), Error> {
+        self.around(self.inner.copy_into(folder, frozen)).await
+    }
+}

@@ -230,7 +230,10 @@ async fn sync(
     Named(source): Named<Uuid>,
 ) -> Result<(StatusCode, Json<JobView>), Problem> {
     let job = start_sync(&gateway, &who, SourceId::from_uuid(source)).await?;
-    Ok((StatusCode::ACCEPTED, Json(JobView::of(&gateway, job).await?)))
+    Ok((
+        StatusCode::ACCEPTED,
+        Json(JobView::of(&gateway, job).await?),
+    ))
 }
 
 /// A job over the whole source, started.
