@@ -27,10 +27,14 @@ pub struct Settings {
 /// How far a vector search looks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Probe {
-    /// Postings looked into, nearest first.
+    /// Postings with something live in a row without a candidate after which it ends.
+    pub barren: usize,
+    /// Postings with something live looked into at most.
     pub postings: usize,
-    /// Candidates compared exactly, per result asked for.
-    pub rerank: usize,
+    /// How many times its usual error a guess may be off.
+    pub doubt: f32,
+    /// A candidate must be able to reach the guess at this place, per result asked for.
+    pub measure: usize,
 }
 
 impl Default for Settings {
@@ -46,7 +50,7 @@ impl Default for Settings {
             unflushed_bytes: 128 << 20,
             store_retries: 5,
             open_texts: 16,
-            exact_up_to: 20_000,
+            exact_up_to: 2_000,
             probe: Probe::default(),
             collect_every: Duration::from_secs(60),
         }
@@ -56,8 +60,10 @@ impl Default for Settings {
 impl Default for Probe {
     fn default() -> Self {
         Self {
-            postings: 64,
-            rerank: 10,
+            barren: 8,
+            postings: 256,
+            doubt: 2.0,
+            measure: 2,
         }
     }
 }

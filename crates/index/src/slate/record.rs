@@ -70,6 +70,8 @@ pub struct SpaceRecord {
     pub dimensions: u32,
     pub next_id: u32,
     pub next_posting: u32,
+    /// Vectors there were when all of them were last clustered.
+    pub clustered: u32,
     /// The last flush that changed its text.
     pub text_flush: u64,
     /// Languages its chunks were stemmed by, sorted.
@@ -347,6 +349,7 @@ impl SpaceRecord {
     pub fn write(&self) -> Vec<u8> {
         let head = Writer::new().u8(self.forgotten.into()).u32(self.dimensions);
         let ids = head.u32(self.next_id).u32(self.next_posting);
+        let ids = ids.u32(self.clustered);
         let count = u8::try_from(self.languages.len()).expect("stemmers are a few dozen");
         let head = ids.u64(self.text_flush).u8(count);
         let languages = self.languages.iter();
@@ -360,6 +363,7 @@ impl SpaceRecord {
                 dimensions: r.u32()?,
                 next_id: r.u32()?,
                 next_posting: r.u32()?,
+                clustered: r.u32()?,
                 text_flush: r.u64()?,
                 languages: (0..r.u8()?)
                     .map(|_| r.short().map(str::to_owned))
@@ -485,6 +489,7 @@ mod tests {
             dimensions: 384,
             next_id: 9,
             next_posting: 2,
+            clustered: 7,
             text_flush: 11,
             languages: vec!["de".to_owned(), "en".to_owned()],
         };

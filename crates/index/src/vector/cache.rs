@@ -4,6 +4,7 @@
 //! goes first (CLOCK). Keys carry a tag instead of the space, to hash less.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex};
 
 use crate::slate::record::VectorRecord;
@@ -47,10 +48,36 @@ pub struct Cache {
 
 #[derive(Default)]
 struct Shard {
-    at: HashMap<Key, usize>,
+    at: HashMap<Key, usize, BuildHasherDefault<Quick>>,
     slots: Vec<Slot>,
     hand: usize,
     bytes: usize,
+}
+
+/// Keys are numbers of our own making, so nobody chooses them to collide.
+#[derive(Default)]
+struct Quick(u64);
+
+impl Hasher for Quick {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64((*byte).into()));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(number.into());
+    }
+
+    fn write_isize(&mut self, number: isize) {
+        self.write_u64(number as u64);
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
 }
 
 struct Slot {

@@ -1,11 +1,15 @@
 //! Finds centroids: many at once when a space outgrows the scan, two when a
 //! posting outgrows its size. No randomness: equal input gives equal centroids.
 
+use crate::vector::code::Query;
+use crate::vector::guide::Guide;
 use crate::vector::simd;
 
-const ROUNDS: usize = 8;
+const ROUNDS: usize = 6;
 /// Vectors per centroid that are looked at; more add time, not quality.
-const SAMPLE: usize = 64;
+pub const SAMPLE: usize = 32;
+/// Rows a guide names for each vector while centroids are found.
+const NEAREST: usize = 8;
 
 /// Rows of equal length, side by side, with half their squared lengths.
 #[derive(Debug, Clone, Default)]
@@ -35,9 +39,18 @@ impl Rows {
         &self.values[at * self.dimensions..(at + 1) * self.dimensions]
     }
 
+    /// Half the squared length of a row.
+    pub fn half(&self, at: usize) -> f32 {
+        self.halves[at]
+    }
+
     pub fn push(&mut self, row: &[f32]) {
         self.values.extend_from_slice(row);
         self.halves.push(simd::dot(row, row) / 2.0);
+    }
+
+    pub fn mean(&self) -> Vec<f32> {
+        mean_of(self, 0..self.len())
     }
 
     /// Replaces a row by another.
@@ -65,47 +78,76 @@ impl Rows {
 /// `count` centroids of the vectors.
 pub fn many(vectors: &Rows, count: usize) -> Rows {
     let count = count.clamp(1, vectors.len().max(1));
-    let step = (vectors.len() / (count * SAMPLE)).max(1);
-    let sample: Vec<usize> = (0..vectors.len()).step_by(step).collect();
     let mut centroids = Rows::new(vectors.dimensions);
     for at in 0..count {
-        centroids.push(vectors.row(sample[at * sample.len() / count]));
+        centroids.push(vectors.row(at * vectors.len() / count));
     }
+    let all: Vec<usize> = (0..vectors.len()).collect();
     for _ in 0..ROUNDS {
-        improve(vectors, &sample, &mut centroids);
+        improve(vectors, &all, &mut centroids);
     }
     centroids
 }
 
-/// One round of Lloyd's: assign, then move to the mean. A centroid nobody is
-/// close to takes a member of the fullest.
-fn improve(vectors: &Rows, sample: &[usize], centroids: &mut Rows) {
-    let dimensions = vectors.dimensions;
-    let mut sums = vec![0.0_f32; centroids.len() * dimensions];
-    let mut members = vec![Vec::new(); centroids.len()];
-    let mut scratch = Vec::new();
-    for &at in sample {
-        let nearest = centroids.nearest(vectors.row(at), &mut scratch);
-        members[nearest].push(at);
-        let sum = &mut sums[nearest * dimensions..(nearest + 1) * dimensions];
-        sum.iter_mut()
-            .zip(vectors.row(at))
-            .for_each(|(s, x)| *s += x);
-    }
-    for centroid in 0..centroids.len() {
-        let count = members[centroid].len();
-        if count == 0 {
-            let fullest = (0..members.len()).max_by_key(|c| members[*c].len());
-            let taken = fullest.and_then(|full| members[full].pop());
-            taken
-                .into_iter()
-                .for_each(|at| centroids.set(centroid, vectors.row(at)));
-        } else {
-            let sum = &mut sums[centroid * dimensions..(centroid + 1) * dimensions];
-            sum.iter_mut().for_each(|s| *s /= count as f32);
-            centroids.set(centroid, sum);
+/// Finds the closest row for one vector after another.
+pub struct Closest<'a> {
+    rows: &'a Rows,
+    guide: Option<Guide>,
+    scratch: Vec<f32>,
+}
+
+impl<'a> Closest<'a> {
+    pub fn of(rows: &'a Rows) -> Self {
+        Self {
+            rows,
+            guide: Guide::to(rows),
+            scratch: Vec::new(),
         }
     }
+
+    pub fn to(&mut self, vector: &[f32]) -> usize {
+        let Some(guide) = &self.guide else {
+            return self.rows.nearest(vector, &mut self.scratch);
+        };
+        let query = Query::new(vector);
+        let near = guide.near(self.rows, (vector, &query), NEAREST, |_| true);
+        near.first().map_or(0, |(_, at)| *at)
+    }
+}
+
+/// One round of Lloyd's: assign, then move to the mean. A centroid nobody is
+/// close to takes half of the fullest's members.
+fn improve(vectors: &Rows, sample: &[usize], centroids: &mut Rows) {
+    let mut members = vec![Vec::new(); centroids.len()];
+    let mut closest = Closest::of(centroids);
+    for &at in sample {
+        members[closest.to(vectors.row(at))].push(at);
+    }
+    for centroid in 0..members.len() {
+        if members[centroid].is_empty() {
+            let fullest = (0..members.len()).max_by_key(|c| members[*c].len());
+            let fullest = &mut members[fullest.unwrap_or(centroid)];
+            // Every second one: whatever order they came in, the halves look alike.
+            let taken = fullest.iter().copied().step_by(2).collect();
+            *fullest = fullest.iter().copied().skip(1).step_by(2).collect();
+            members[centroid] = taken;
+        }
+    }
+    let filled = members.iter().enumerate().filter(|(_, m)| !m.is_empty());
+    for (centroid, members) in filled {
+        centroids.set(centroid, &mean_of(vectors, members.iter().copied()));
+    }
+}
+
+fn mean_of(vectors: &Rows, members: impl Iterator<Item = usize>) -> Vec<f32> {
+    let (mut sum, mut count) = (vec![0.0_f32; vectors.dimensions], 0.0_f32);
+    for at in members {
+        let row = vectors.row(at).iter();
+        sum.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+        count += 1.0;
+    }
+    sum.iter_mut().for_each(|sum| *sum /= count.max(1.0));
+    sum
 }
 
 /// Parts vectors in two halves that lie apart; says which are in the second.
@@ -145,16 +187,8 @@ pub fn in_two(vectors: &Rows) -> (Rows, Vec<bool>) {
 fn means(vectors: &Rows, second: &[bool]) -> Rows {
     let mut centroids = Rows::new(vectors.dimensions);
     for half in [false, true] {
-        let mut sum = vec![0.0_f32; vectors.dimensions];
-        let mine = || (0..vectors.len()).filter(|at| second[*at] == half);
-        for at in mine() {
-            sum.iter_mut()
-                .zip(vectors.row(at))
-                .for_each(|(s, x)| *s += x);
-        }
-        let count = mine().count().max(1) as f32;
-        sum.iter_mut().for_each(|s| *s /= count);
-        centroids.push(&sum);
+        let mine = (0..vectors.len()).filter(|at| second[*at] == half);
+        centroids.push(&mean_of(vectors, mine));
     }
     centroids
 }

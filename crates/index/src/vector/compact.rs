@@ -105,7 +105,7 @@ impl Grow<'_> {
             sweep.strays[usize::from(cold)].extend(members);
         } else {
             let centroid = sweep.table.centroids.row(at).to_vec();
-            let kept = codes.pick(&picked, self.view.dimensions());
+            let kept = codes.pick(&picked);
             self.put(&mut sweep.table, &centroid, kept, cold);
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! How postings come to be, grow, split and are cleaned.
 //!
-//! A space is scanned until it is large; then all its vectors are clustered
-//! once. From there on a vector goes to the posting with the closest centroid,
+//! A space is scanned until it is large; then all its vectors are clustered, and
+//! again whenever they have doubled (`recluster`). In between a vector goes to the posting with the closest centroid,
 //! and a posting that grows too long is parted in two. Compaction takes out what
 //! is deleted, sets aside what is not live and dissolves what became too short.
 
@@ -13,19 +13,19 @@ use slatedb::{DbSnapshot, WriteBatch};
 use crate::Error;
 use crate::flush::Store;
 use crate::slate::key;
-use crate::slate::record::{self, VectorRecord};
-use crate::slate::store::Rows as Records;
+use crate::slate::record;
 use crate::text::shelf::blocking;
-use crate::vector::cluster::{self, Rows};
+use crate::vector::cache::{Entry, Kind};
+use crate::vector::cluster::{self, Closest, Rows};
 use crate::vector::code::Codes;
 use crate::vector::posting::{self, Posting, Table};
 use crate::vector::rotate::Rotation;
 use crate::vector::{SpaceView, search};
 
 /// Entries beyond which a posting is parted.
-const LONGEST: usize = 256;
+pub(super) const LONGEST: usize = 256;
 /// Entries per posting when a space is first clustered.
-const FIRST: usize = 128;
+pub(super) const FIRST: usize = 96;
 
 /// A vector on its way into a posting.
 #[derive(Debug, Clone)]
@@ -36,8 +36,8 @@ pub struct Member {
 }
 
 pub struct Grow<'a> {
-    db: &'a DbSnapshot,
-    store: &'a Store,
+    pub(super) db: &'a DbSnapshot,
+    pub(super) store: &'a Store,
     pub(super) view: &'a mut SpaceView,
     pub(super) batch: &'a mut WriteBatch,
     /// Postings written in this flush, which the store does not have yet.
@@ -65,51 +65,24 @@ impl<'a> Grow<'a> {
 
     /// Puts new vectors where searches look for them.
     pub async fn take_in(&mut self, added: Vec<Member>) -> Result<(), Error> {
-        if let Some(table) = &self.view.table {
-            let rotation = Arc::clone(&table.rotation);
-            let turned = move || Ok(turn(&rotation, added));
-            return self.settle(blocking(turned).await?, false).await;
-        }
         let valid = u64::from(self.view.record.next_id) - self.view.deleted.len();
-        if valid > u64::from(self.store.settings.exact_up_to) {
-            self.cluster_all(added).await?;
-        }
-        Ok(())
-    }
-
-    /// Clusters everything there is, once.
-    async fn cluster_all(&mut self, added: Vec<Member>) -> Result<(), Error> {
-        let mut members = self.stored().await?;
-        members.extend(added);
-        let dimensions = self.view.dimensions();
-        let clustered = blocking(move || {
-            let table = Table::new(dimensions);
-            let members = turn(&table.rotation, members);
-            Ok((table, cluster_members(dimensions, members)))
-        });
-        let (mut table, clusters) = clustered.await?;
-        for (centroid, members) in clusters {
-            self.put_parted(&mut table, centroid, members, false)
-                .await?;
-        }
-        self.view.table = Some(Arc::new(table));
-        Ok(())
-    }
-
-    /// Every valid vector the store has.
-    async fn stored(&self) -> Result<Vec<Member>, Error> {
-        let prefix = key::of_space(key::VECTOR, &self.view.space);
-        let mut rows = Records::under(self.db, &prefix).await?;
-        let mut members = Vec::new();
-        while let Some((key, bytes)) = rows.next().await? {
-            let id = key::read_number(&key)
-                .ok_or_else(|| Error::corrupt("vector", "its key has no id"))?;
-            if !self.view.deleted_bits.contains(id) {
-                let VectorRecord { number, vector, .. } = VectorRecord::read(&bytes)?;
-                members.push(Member { id, number, vector });
+        let clustered = u64::from(self.view.record.clustered);
+        match &self.view.table {
+            None if valid <= u64::from(self.store.settings.exact_up_to) => Ok(()),
+            Some(table) if valid < 2 * clustered => {
+                let rotation = Arc::clone(&table.rotation);
+                let turned = blocking(move || Ok(turn(&rotation, added)));
+                self.settle(turned.await?, false).await
             }
+            _ => self.cluster_all(added, valid).await,
         }
-        Ok(members)
+    }
+
+    pub(super) fn removed(&mut self, table: &Table) {
+        table
+            .postings
+            .iter()
+            .for_each(|posting| self.remove(*posting));
     }
 
     /// Finds postings of one side for members, or makes the first.
@@ -176,7 +149,7 @@ impl<'a> Grow<'a> {
             .put(key::numbered(key::COUNT, space, number), count);
         let key = key::numbered(key::POSTING, space, number);
         self.batch.merge(key, codes.write());
-        self.appended.entry(number).or_default().append(codes);
+        self.appended.entry(number).or_default().append(&codes);
     }
 
     /// A posting's entries, also if they are as new as this flush.
@@ -190,8 +163,8 @@ impl<'a> Grow<'a> {
         };
         let Some(more) = more else { return Ok(codes) };
         let first: Vec<u32> = (0..stored.count).collect();
-        let mut all = codes.pick(&first, self.view.dimensions());
-        all.append(more.clone());
+        let mut all = codes.pick(&first);
+        all.append(more);
         Ok(Arc::new(all))
     }
 
@@ -248,7 +221,13 @@ impl<'a> Grow<'a> {
         self.batch
             .put(key(key::CENTROID), record::write_centroid(cold, centroid));
         table.push(number, count, cold, centroid);
-        self.fresh.insert(number, Arc::new(codes));
+        let codes = Arc::new(codes);
+        // Its number is as new as it is, so nobody asks for it before it is there.
+        let cached = Entry::Posting(Arc::clone(&codes));
+        self.store
+            .cache
+            .put((self.view.tag, Kind::Posting, number), cached);
+        self.fresh.insert(number, codes);
     }
 
     pub(super) fn remove(&mut self, posting: Posting) {
@@ -259,7 +238,7 @@ impl<'a> Grow<'a> {
     }
 }
 
-fn turn(rotation: &Rotation, mut members: Vec<Member>) -> Vec<Member> {
+pub(super) fn turn(rotation: &Rotation, mut members: Vec<Member>) -> Vec<Member> {
     for member in &mut members {
         member.vector = rotation.apply(&member.vector);
     }
@@ -274,9 +253,9 @@ fn cluster_members(dimensions: usize, members: Vec<Member>) -> Vec<(Vec<f32>, Ve
         .for_each(|member| vectors.push(&member.vector));
     let centroids = cluster::many(&vectors, members.len() / FIRST);
     let mut groups = vec![Vec::new(); centroids.len()];
-    let mut scratch = Vec::new();
+    let mut closest = Closest::of(&centroids);
     for member in members {
-        groups[centroids.nearest(&member.vector, &mut scratch)].push(member);
+        groups[closest.to(&member.vector)].push(member);
     }
     let groups = groups.into_iter().enumerate();
     let clusters = groups.map(|(at, members)| (centroids.row(at).to_vec(), members));

@@ -9,6 +9,8 @@ pub mod simd;
 
 pub mod bits;
 
+pub mod best;
+
 pub mod cache;
 
 pub mod view;
@@ -21,11 +23,15 @@ pub mod code;
 
 pub mod cluster;
 
+pub mod guide;
+
 pub mod posting;
 
 pub mod probe;
 
 pub mod grow;
+
+pub mod recluster;
 
 pub mod compact;
 

@@ -4,7 +4,7 @@
 //! entries a view may see are the first `count` of whatever was read last, and
 //! one decoded posting serves every view.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use slatedb::DbSnapshot;
@@ -17,7 +17,8 @@ use crate::slate::store::{self, Rows as Records};
 use crate::vector::SpaceView;
 use crate::vector::cache::{Cache, Entry, Kind};
 use crate::vector::cluster::Rows;
-use crate::vector::code::Codes;
+use crate::vector::code::{Codes, Query};
+use crate::vector::guide::Guide;
 use crate::vector::rotate::Rotation;
 
 /// Every posting of a space, as of one view.
@@ -27,7 +28,13 @@ pub struct Table {
     /// Rotated, in the order of `postings`.
     pub centroids: Rows,
     pub postings: Vec<Posting>,
+    guide: Option<Guide>,
 }
+
+/// Centroids a search is given at once; it seldom goes on beyond.
+const NEAR: usize = 48;
+/// Centroids among which a vector looks for its posting.
+const NEAREST: usize = 12;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Posting {
@@ -44,6 +51,7 @@ impl Table {
             rotation: Arc::new(Rotation::new(dimensions)),
             centroids: Rows::new(dimensions),
             postings: Vec::new(),
+            guide: None,
         }
     }
 
@@ -79,6 +87,10 @@ impl Table {
             count,
             cold,
         });
+        match &mut self.guide {
+            Some(guide) => guide.push(&self.centroids, self.postings.len() - 1),
+            None => self.guide = Guide::to(&self.centroids),
+        }
     }
 
     /// Takes out the postings at some places.
@@ -98,28 +110,91 @@ impl Table {
     fn like(other: &Self) -> Self {
         Self {
             rotation: Arc::clone(&other.rotation),
-            centroids: Rows::new(other.centroids.dimensions()),
-            postings: Vec::new(),
+            ..Self::new(other.centroids.dimensions())
         }
     }
 
     /// The posting of one side closest to a rotated vector.
     pub fn nearest(&self, vector: &[f32], cold: bool, scratch: &mut Vec<f32>) -> usize {
+        let of_side = |at: usize| self.postings[at].cold == cold;
+        if let Some(guide) = &self.guide {
+            let query = Query::new(vector);
+            let near = guide.near(&self.centroids, (vector, &query), NEAREST, of_side);
+            return near
+                .first()
+                .expect("a side is asked only if it has postings")
+                .1;
+        }
         self.centroids.closeness(vector, scratch);
         let side = (0..self.postings.len()).filter(|at| self.postings[*at].cold == cold);
         let best = side.max_by(|a, b| scratch[*a].total_cmp(&scratch[*b]));
         best.expect("a side is asked only if it has postings")
     }
 
-    /// Postings from the closest on, the hot apart from the cold.
-    pub fn by_closeness(&self, query: &[f32]) -> [Vec<(f32, usize)>; 2] {
-        let mut closeness = Vec::new();
-        self.centroids.closeness(query, &mut closeness);
-        let mut sides = [Vec::new(), Vec::new()];
-        for (at, posting) in self.postings.iter().enumerate() {
-            sides[usize::from(posting.cold)].push((closeness[at], at));
+    /// Postings of one side, the closest first.
+    pub fn nearest_first<'a>(
+        &'a self,
+        rotated: &'a [f32],
+        query: &Query,
+        cold: bool,
+    ) -> Nearest<'a> {
+        let of_side = |at: usize| self.postings[at].cold == cold;
+        let order = match &self.guide {
+            Some(guide) => guide.near(&self.centroids, (rotated, query), NEAR, of_side),
+            None => self.all(rotated, cold),
+        };
+        Nearest {
+            table: self,
+            rotated,
+            cold,
+            order,
+            next: 0,
+            whole: self.guide.is_none(),
         }
-        sides
+    }
+
+    fn all(&self, rotated: &[f32], cold: bool) -> Vec<(f32, usize)> {
+        let mut closeness = Vec::new();
+        self.centroids.closeness(rotated, &mut closeness);
+        let side = (0..self.postings.len()).filter(|at| self.postings[*at].cold == cold);
+        let mut order: Vec<_> = side.map(|at| (closeness[at], at)).collect();
+        order.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+        order
+    }
+}
+
+/// Postings in order of closeness: a few at once, all of them only if somebody goes on.
+pub struct Nearest<'a> {
+    table: &'a Table,
+    rotated: &'a [f32],
+    cold: bool,
+    order: Vec<(f32, usize)>,
+    next: usize,
+    whole: bool,
+}
+
+impl Iterator for Nearest<'_> {
+    type Item = (f32, usize);
+
+    /// How close a posting is, and its place in the table.
+    fn next(&mut self) -> Option<(f32, usize)> {
+        if self.next == self.order.len() && !self.whole {
+            self.go_on();
+        }
+        let found = self.order.get(self.next).copied();
+        self.next += 1;
+        found
+    }
+}
+
+impl Nearest<'_> {
+    /// What a guess has missed comes late rather than never.
+    fn go_on(&mut self) {
+        let given: BTreeSet<usize> = self.order.iter().map(|(_, at)| *at).collect();
+        let all = self.table.all(self.rotated, self.cold);
+        self.order
+            .extend(all.into_iter().filter(|(_, at)| !given.contains(at)));
+        self.whole = true;
     }
 }
 

@@ -11,7 +11,6 @@ use crate::place::Scored;
 use crate::slate::record::VectorRecord;
 use crate::slate::{key, store};
 use crate::text::shelf::blocking;
-use crate::vector::bits::Bits;
 use crate::vector::cache::{Entry, Kind};
 use crate::vector::flat::{self, Candidate};
 use crate::vector::probe::{Wanted, probe};
@@ -35,7 +34,7 @@ pub async fn search(
         });
     }
     let cold = !live.is_disjoint(&view.cold);
-    let live = Bits::from(live);
+    let live = view.recent.bits(live);
     if let Some(table) = &view.table {
         let wanted = Wanted {
             query,
@@ -52,6 +51,14 @@ pub async fn search(
     Ok(ranked(scanned.await?, top))
 }
 
+/// The vector with an id, if it is in memory.
+pub fn cached(view: &SpaceView, cache: &Cache, id: u32) -> Option<Arc<VectorRecord>> {
+    match cache.get(&(view.tag, Kind::Vector, id)) {
+        Some(Entry::Vector(record)) => Some(record),
+        _ => None,
+    }
+}
+
 /// The vector with an id, unless it was deleted.
 pub async fn vector(
     db: &DbSnapshot,
@@ -60,7 +67,7 @@ pub async fn vector(
     id: u32,
 ) -> Result<Option<Arc<VectorRecord>>, Error> {
     let key = (view.tag, Kind::Vector, id);
-    if let Some(Entry::Vector(record)) = cache.get(&key) {
+    if let Some(record) = cached(view, cache, id) {
         return Ok(Some(record));
     }
     let Some(bytes) = store::get(db, key::numbered(key::VECTOR, &view.space, id)).await? else {

@@ -12,7 +12,7 @@ use crate::slate::key;
 use crate::slate::record::{self, SpaceRecord, State, VersionRecord};
 use crate::slate::store::{self, Rows};
 use crate::vector::Cache;
-use crate::vector::bits::Bits;
+use crate::vector::bits::{Bits, Recent};
 use crate::vector::posting::{self, Table};
 
 /// How much of a version there is, for the statistics of the text search.
@@ -39,6 +39,8 @@ pub struct SpaceView {
     pub cold: Arc<RoaringBitmap>,
     /// Ids the postings hold, read when first asked for.
     indexed: Arc<OnceCell<Bits>>,
+    /// The last live versions that were searched among.
+    pub recent: Recent,
     /// By version number.
     pub totals: Arc<Vec<Totals>>,
 }
@@ -67,6 +69,7 @@ impl SpaceView {
             table: table.map(Arc::new),
             cold: Arc::new(cold),
             indexed: Arc::default(),
+            recent: Recent::default(),
             totals: Arc::new(load_totals(view, &space).await?),
         })
     }
@@ -86,6 +89,7 @@ impl SpaceView {
             table: None,
             cold: Arc::default(),
             indexed: Arc::default(),
+            recent: Recent::default(),
             totals: Arc::default(),
         }
     }

@@ -32,8 +32,10 @@ fn settings() -> Settings {
     Settings {
         exact_up_to: 300,
         probe: Probe {
+            barren: 10_000,
             postings: 10_000,
-            rerank: 10_000,
+            doubt: 1e9,
+            measure: 10_000,
         },
         ..Settings::default()
     }

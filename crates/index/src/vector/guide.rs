@@ -1,0 +1,96 @@
+//! Which of many rows are near a vector: guessed by codes, then compared exactly.
+
+use crate::vector::best::Best;
+use crate::vector::cluster::Rows;
+use crate::vector::code::{Codes, Query, Under};
+use crate::vector::simd;
+
+/// Rows up to this many are better compared one by one.
+pub const WORTH: usize = 256;
+
+/// Codes of rows, under their mean when the first of them were coded.
+#[derive(Debug, Clone)]
+pub struct Guide {
+    codes: Codes,
+    mean: Vec<f32>,
+}
+
+impl Guide {
+    /// A guide to these rows, if there are enough to need one.
+    pub fn to(rows: &Rows) -> Option<Self> {
+        if rows.len() <= WORTH {
+            return None;
+        }
+        let mut guide = Self {
+            codes: Codes::default(),
+            mean: rows.mean(),
+        };
+        (0..rows.len()).for_each(|at| guide.push(rows, at));
+        Some(guide)
+    }
+
+    /// Takes the next row in. What is guessed is the closeness: the inner product less half
+    /// the row's squared length.
+    pub fn push(&mut self, rows: &Rows, at: usize) {
+        self.codes.push(at as u32, 0, rows.row(at), &self.mean);
+        self.codes.shift_last(-rows.half(at));
+    }
+
+    /// About the closest `count` of the rows that are admitted, closest first.
+    pub fn near(
+        &self,
+        rows: &Rows,
+        (vector, query): (&[f32], &Query),
+        count: usize,
+        admits: impl Fn(usize) -> bool,
+    ) -> Vec<(f32, usize)> {
+        let under = Under {
+            base: simd::dot(vector, &self.mean),
+            distance: 0.0,
+            doubt: 0.0,
+        };
+        let mut near = Best::new(count);
+        let all = f32::NEG_INFINITY;
+        self.codes
+            .guess(query, under, rows.len(), all, |at, guess, _| {
+                if admits(at) {
+                    near.push(guess, at);
+                }
+                near.floor()
+            });
+        let closeness = |at: usize| simd::dot(rows.row(at), vector) - rows.half(at);
+        let near = near.into_sorted().into_iter();
+        let mut near: Vec<_> = near.map(|(_, at)| (closeness(at), at)).collect();
+        near.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+        near
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vector::rotate::{Rotation, split_mix};
+
+    #[test]
+    fn the_closest_row_is_nearly_always_among_the_few_it_names() {
+        let (mut state, dimensions) = (11, 128);
+        let rotation = Rotation::new(dimensions);
+        let mut draw = || {
+            let random = |state: &mut u64| (split_mix(state) >> 40) as f32 / (1 << 24) as f32;
+            let raw: Vec<f32> = (0..dimensions).map(|_| random(&mut state)).collect();
+            rotation.apply(&raw)
+        };
+        let mut rows = Rows::new(dimensions);
+        (0..600).for_each(|_| rows.push(&draw()));
+        let guide = Guide::to(&rows).unwrap();
+        let (mut found, mut scratch) = (0, Vec::new());
+        for _ in 0..100 {
+            let vector = draw();
+            let query = Query::new(&vector);
+            let near = guide.near(&rows, (&vector, &query), 48, |_| true);
+            let closest = rows.nearest(&vector, &mut scratch);
+            found += usize::from(near.first().is_some_and(|(_, at)| *at == closest));
+        }
+        assert!(found >= 90, "{found}");
+    }
+}

@@ -1,0 +1,208 @@
+//! Clusters a whole space anew.
+//!
+//! Centroids are found on a sample that fits in memory; then every vector goes by
+//! once and leaves its code. What was set aside as cold stays aside. Done when a
+//! space outgrows the scan and whenever it has doubled since, each vector is
+//! coded about twice more than it would be without, and searches find postings
+//! that fit what is there rather than what was there first.
+
+use std::sync::Arc;
+
+use crate::Error;
+use crate::slate::key;
+use crate::slate::record::VectorRecord;
+use crate::slate::store::Rows as Records;
+use crate::text::shelf::blocking;
+use crate::vector::cluster::{self, Closest, Rows};
+use crate::vector::code::Codes;
+use crate::vector::grow::{FIRST, Grow, LONGEST, Member, turn};
+use crate::vector::posting::Table;
+
+/// Vectors in memory at a time.
+const AT_ONCE: usize = 8192;
+/// Vectors that centroids are found on, at most.
+const SAMPLED: usize = 128 << 10;
+
+/// One side of a space in the making: the hot or the cold.
+struct Side {
+    cold: bool,
+    centroids: Rows,
+    codes: Vec<Codes>,
+}
+
+impl Grow<'_> {
+    pub(super) async fn cluster_all(
+        &mut self,
+        added: Vec<Member>,
+        valid: u64,
+    ) -> Result<(), Error> {
+        if let Some(old) = self.view.table.take() {
+            self.removed(&old);
+        }
+        let mut table = Table::new(self.view.dimensions());
+        let mut sides = self.train(&table, &added, valid).await?;
+        let mut rows = Vectors::of(self).await?;
+        loop {
+            let members = rows.some(self).await?;
+            if members.is_empty() {
+                break;
+            }
+            sides = self.code(&table, sides, members).await?;
+        }
+        sides = self.code(&table, sides, added).await?;
+        for side in sides {
+            let filled = side.codes.into_iter().enumerate();
+            for (at, codes) in filled.filter(|(_, codes)| codes.len() > 0) {
+                let centroid = side.centroids.row(at).to_vec();
+                self.put(&mut table, &centroid, codes, side.cold);
+            }
+        }
+        self.view.table = Some(Arc::new(table));
+        self.view.record.clustered = u32::try_from(valid).unwrap_or(u32::MAX);
+        Ok(())
+    }
+
+    /// Centroids of both sides, found on every so many-th vector.
+    async fn train(&self, table: &Table, added: &[Member], valid: u64) -> Result<[Side; 2], Error> {
+        let most = SAMPLED.min(valid as usize / FIRST * cluster::SAMPLE).max(1);
+        let step = (valid as usize).div_ceil(most);
+        let mut sample = Vec::new();
+        let mut rows = Vectors::of(self).await?;
+        let mut seen = 0;
+        loop {
+            let members = rows.some(self).await?;
+            if members.is_empty() {
+                break;
+            }
+            let nth = |_: &Member| {
+                seen += 1;
+                seen % step == 0
+            };
+            sample.extend(members.into_iter().filter(nth));
+        }
+        sample.extend(added.iter().step_by(step).cloned());
+        let rotation = Arc::clone(&table.rotation);
+        let (dimensions, cold) = (self.view.dimensions(), Arc::clone(&self.view.cold));
+        let trained = blocking(move || {
+            let sample = turn(&rotation, sample);
+            let side = |is_cold: bool| {
+                let mine = sample.iter().filter(|m| cold.contains(m.number) == is_cold);
+                let mut vectors = Rows::new(dimensions);
+                mine.for_each(|member| vectors.push(&member.vector));
+                Side::train(&vectors, is_cold, step)
+            };
+            Ok([side(false), side(true)])
+        });
+        trained.await
+    }
+
+    /// Leaves the codes of members with their sides.
+    async fn code(
+        &self,
+        table: &Table,
+        mut sides: [Side; 2],
+        members: Vec<Member>,
+    ) -> Result<[Side; 2], Error> {
+        let rotation = Arc::clone(&table.rotation);
+        let cold = Arc::clone(&self.view.cold);
+        blocking(move || {
+            let members = turn(&rotation, members);
+            for side in &mut sides {
+                let is_cold = side.cold;
+                let mine = |member: &&Member| cold.contains(member.number) == is_cold;
+                side.code(members.iter().filter(mine).collect());
+            }
+            Ok(sides)
+        })
+        .await
+    }
+}
+
+impl Side {
+    /// One of `step` vectors was sampled. A centroid that would have too many entries is parted.
+    fn train(vectors: &Rows, cold: bool, step: usize) -> Self {
+        let mut found = Rows::new(vectors.dimensions());
+        if vectors.len() > 0 {
+            let centroids = cluster::many(vectors, (vectors.len() * step).div_ceil(FIRST));
+            let mut groups = vec![Vec::new(); centroids.len()];
+            let mut closest = Closest::of(&centroids);
+            for at in 0..vectors.len() {
+                groups[closest.to(vectors.row(at))].push(at);
+            }
+            // Few members make a centroid that is nearly a vector: long, and so far from every
+            // other that searches would come to it last. They do better with their neighbours.
+            let least = (FIRST / 8 / step).min(vectors.len());
+            let worth = |(_, group): &(usize, &Vec<usize>)| group.len() >= least.max(1);
+            for (at, group) in groups.iter().enumerate().filter(worth) {
+                part(
+                    vectors,
+                    group,
+                    centroids.row(at),
+                    LONGEST.div_ceil(step),
+                    &mut found,
+                );
+            }
+        }
+        Self {
+            cold,
+            codes: vec![Codes::default(); found.len()],
+            centroids: found,
+        }
+    }
+
+    fn code(&mut self, members: Vec<&Member>) {
+        // The sample may have missed a side that has but a few.
+        if let (0, Some(member)) = (self.centroids.len(), members.first()) {
+            self.centroids.push(&member.vector);
+            self.codes.push(Codes::default());
+        }
+        let mut closest = Closest::of(&self.centroids);
+        for member in members {
+            let at = closest.to(&member.vector);
+            let centroid = self.centroids.row(at);
+            self.codes[at].push(member.id, member.number, &member.vector, centroid);
+        }
+    }
+}
+
+/// Parts a group of vectors until none is too long, and adds their centroids.
+fn part(vectors: &Rows, group: &[usize], centroid: &[f32], longest: usize, into: &mut Rows) {
+    if group.len() <= longest.max(1) {
+        into.push(centroid);
+        return;
+    }
+    let mut own = Rows::new(vectors.dimensions());
+    group.iter().for_each(|at| own.push(vectors.row(*at)));
+    let (centroids, second) = cluster::in_two(&own);
+    for half in [false, true] {
+        let mine = group.iter().zip(&second).filter(|(_, is)| **is == half);
+        let mine: Vec<usize> = mine.map(|(at, _)| *at).collect();
+        let centroid = centroids.row(usize::from(half));
+        part(vectors, &mine, centroid, longest, into);
+    }
+}
+
+/// Every valid vector the store has, some at a time.
+struct Vectors(Records);
+
+impl Vectors {
+    async fn of(grow: &Grow<'_>) -> Result<Self, Error> {
+        let prefix = key::of_space(key::VECTOR, &grow.view.space);
+        Ok(Self(Records::under(grow.db, &prefix).await?))
+    }
+
+    async fn some(&mut self, grow: &Grow<'_>) -> Result<Vec<Member>, Error> {
+        let mut members = Vec::with_capacity(AT_ONCE);
+        while members.len() < AT_ONCE
+            && let Some((key, bytes)) = self.0.next().await?
+        {
+            let id = key::read_number(&key)
+                .ok_or_else(|| Error::corrupt("vector", "its key has no id"))?;
+            if !grow.view.deleted_bits.contains(id) {
+                let VectorRecord { number, vector, .. } = VectorRecord::read(&bytes)?;
+                members.push(Member { id, number, vector });
+            }
+        }
+        Ok(members)
+    }
+}
