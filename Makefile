@@ -6,7 +6,7 @@ export CARGO_TERM_COLOR ?= auto
 TEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo 'nextest run' || echo test)
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test faults damage browser screenshots bench eval model postgres
+.PHONY: help run check test test-api faults damage browser screenshots bench eval model postgres
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,11 @@ check: ## formatting, and clippy with warnings as errors
 test: model postgres ## everything, set-up included
 	-scripts/fetch-browser
 	$(CARGO) $(TEST) --workspace --locked
+	@if command -v python3 >/dev/null && command -v curl >/dev/null; then $(MAKE) test-api; \
+	else echo "test-api left out: it needs python3 and curl"; fi
+
+test-api: ## the served OpenAPI description against the server, with schemathesis
+	scripts/test-api
 
 faults: model postgres ## hundreds of seeds of failing seams, kills and power cuts
 	GRISTMILL_FAULT_SEEDS=500 $(CARGO) test --locked -p gristmill-shell --test faults -- --nocapture
@@ -39,6 +44,7 @@ screenshots: ## every page, light and dark, desktop and phone, into screenshots/
 		$(CARGO) $(TEST) -p gristmill-app --test it --locked browser::every_page
 
 bench: model ## figures: a table, and JSON lines in bench/out/
+	$(CARGO) build --release --locked -p gristmill-app
 	$(CARGO) run --release --locked -p gristmill-bench --
 
 eval: ## scores the parsers on ../shared/eval, where that is there

@@ -9,6 +9,7 @@ mod chunk;
 mod chunk_eval;
 mod coordinator;
 mod embed;
+mod http;
 mod index;
 mod parse;
 mod report;
@@ -29,6 +30,7 @@ const TOPICS: &[Topic] = &[
     ("coordinator", coordinator::run),
     ("embed", embed::run),
     ("embed-ir", embed::search),
+    ("http", http::run),
     ("index", index::run),
     ("parse", parse::run),
     ("scale", scale::run),

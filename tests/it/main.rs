@@ -6,6 +6,7 @@ mod cancel;
 mod crash;
 mod damage;
 mod direction;
+mod isolation;
 mod keep;
 mod kill;
 mod meaning;

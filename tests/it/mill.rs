@@ -37,6 +37,11 @@ impl Mill {
         self.data.path().join("data")
     }
 
+    /// Where a server of this mill may log.
+    pub fn log(&self) -> PathBuf {
+        self.data.path().join("server.log")
+    }
+
     /// Hash embeddings, asked for by name: what is tested here is not the model.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));

@@ -9,6 +9,7 @@ mod explain;
 mod folder;
 mod house;
 mod log;
+mod otel;
 mod secrets;
 mod session;
 
@@ -18,6 +19,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 use cli::{Cli, Command, ConfigAction};
 use config::Config;
+use otel::Exporter;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -71,12 +73,19 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             } else {
                 "warn"
             };
-            log::start(config.log.format, quiet, cli.globals.verbose);
+            let exporter = log::start(&config, quiet, cli.globals.verbose);
             watch_crash_points()?;
             let runtime = tokio::runtime::Builder::new_multi_thread()
                 .enable_all()
                 .build()?;
-            let code = runtime.block_on(perform(&config, command))?;
+            let code = runtime.block_on(async {
+                let exporting = exporter.map(Exporter::start);
+                let code = perform(&config, command).await;
+                if let Some(exporting) = exporting {
+                    exporting.finish().await;
+                }
+                code
+            })?;
             tell_points()?;
             Ok(code)
         }

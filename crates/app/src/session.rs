@@ -92,6 +92,25 @@ impl Session {
         Ok(session)
     }
 
+    /// In a folder that is gone afterwards, whoever holds the configured one; with a model that
+    /// needs no weights.
+    pub async fn isolated(config: &Config, needs: Needs) -> anyhow::Result<Self> {
+        let temporary = tempfile::tempdir().context("cannot make a temporary folder")?;
+        let mut config = config.clone();
+        config.data = temporary.path().to_owned();
+        config.catalog.url.clear();
+        config.auth.enabled = true;
+        config.embedding.provider = "hash".to_owned();
+        let mut session = Self::open(&config, needs).await?;
+        session.temporary = Some(temporary);
+        Ok(session)
+    }
+
+    /// Of the house, where it is in this process.
+    pub fn router(&self) -> Option<axum::Router> {
+        self.house.as_ref().map(House::router)
+    }
+
     fn with(folder: &Folder, config: &Config, holder: &Holder) -> anyhow::Result<Self> {
         let keys = secrets::load(folder, &config.auth.jwt_secret)?.ok_or_else(|| busy(folder))?;
         let token = house::sign(&keys, holder.tenant_id, holder.admin_id);

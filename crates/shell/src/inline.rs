@@ -11,11 +11,12 @@ use std::time::Duration;
 use catalog::{Claim, Wait};
 use chrono::TimeDelta;
 use engine::{Engine, Stage};
-use model::StepKind;
+use model::{StepKind, TraceContext};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
 
 use crate::housekeeping;
 use crate::jobs;
@@ -230,7 +231,8 @@ impl Lane {
     fn deliver(&self, claim: Claim, permit: OwnedSemaphorePermit) {
         let engine = self.engine.clone();
         let hold = self.held.hold(claim.clone());
-        self.deliveries.spawn(async move {
+        let span = step_span(&claim);
+        let work = async move {
             tokio::select! {
                 () = hold.lost() => {
                     tracing::warn!(step = %claim.step.key(), "lease lost; another worker has it");
@@ -238,8 +240,21 @@ impl Lane {
                 () = on_delivery(&engine, &claim) => {}
             }
             drop(permit);
-        });
+        };
+        self.deliveries.spawn(work.instrument(span));
     }
+}
+
+/// A step's place in the trace of the request or event that brought its document.
+fn step_span(claim: &Claim) -> tracing::Span {
+    let parent: Option<TraceContext> = claim.trace.as_deref().and_then(|at| at.parse().ok());
+    let here = parent.map(|parent| parent.child(rand::random()));
+    tracing::info_span!(
+        "step", kind = claim.step.kind().as_str(), tenant_id = %claim.tenant,
+        doc_id = %claim.document, run_id = %claim.run, attempt = claim.attempt,
+        trace_id = here.map(|here| here.trace_id()), span_id = here.map(|here| here.span_id()),
+        parent_span_id = parent.map(|parent| parent.span_id()),
+    )
 }
 
 async fn on_delivery(engine: &Engine, claim: &Claim) {

@@ -5,6 +5,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::problem::Problem;
 
@@ -16,10 +17,31 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Sent<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        match axum::Json::<T>::from_request(request, state).await {
-            Ok(axum::Json(value)) => Ok(Self(value)),
-            Err(rejection) => Err(unreadable(&rejection)),
+        let read = axum::Json::<Value>::from_request(request, state).await;
+        let axum::Json(mut value) = read.map_err(|rejection| unreadable(&rejection))?;
+        whole(&mut value);
+        serde_json::from_value(value).map(Self).map_err(|error| {
+            Problem::invalid(format!("the body does not fit: {error}"))
+                .hint("the API's description is at /openapi.json")
+        })
+    }
+}
+
+/// `2.0` is as good an integer as `2`, says JSON Schema.
+fn whole(value: &mut Value) {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let exact = number
+                .as_f64()
+                .filter(|n| n.fract() == 0.0 && n.abs() < EXACT);
+            if let Some(exact) = exact {
+                *number = (exact as i64).into();
+            }
         }
+        Value::Array(items) => items.iter_mut().for_each(whole),
+        Value::Object(fields) => fields.values_mut().for_each(whole),
+        _ => {}
     }
 }
 
@@ -29,11 +51,6 @@ fn unreadable(rejection: &JsonRejection) -> Problem {
         StatusCode::PAYLOAD_TOO_LARGE => "too_large",
         StatusCode::UNSUPPORTED_MEDIA_TYPE => "unsupported_media_type",
         _ => "invalid_request",
-    };
-    // A field that does not fit is the caller's mistake like any other: 400, not 422.
-    let status = match status {
-        StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST,
-        status => status,
     };
     Problem::new(status, code, rejection.body_text())
         .hint("the API's description is at /openapi.json")

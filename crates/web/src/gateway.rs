@@ -7,12 +7,13 @@ use axum::http::StatusCode;
 use catalog::{Catalog, FirstStarted, Role};
 use chrono::{DateTime, TimeDelta, Utc};
 use engine::Engine;
-use model::Strategy;
+use model::{Strategy, TenantId};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::{Keys, Principal, Throttle};
 use crate::problem::Problem;
+use crate::traffic::Traffic;
 
 /// What can be tuned.
 #[derive(Debug, Clone)]
@@ -70,6 +71,7 @@ struct Inner {
     parts: Parts,
     throttle: Throttle,
     turns: Semaphore,
+    traffic: Traffic,
     started: DateTime<Utc>,
 }
 
@@ -82,6 +84,7 @@ impl Gateway {
             parts,
             throttle: Throttle::default(),
             turns,
+            traffic: Traffic::default(),
             started,
         }))
     }
@@ -124,6 +127,10 @@ impl Gateway {
         &self.0.turns
     }
 
+    pub fn traffic(&self) -> &Traffic {
+        &self.0.traffic
+    }
+
     pub fn stop(&self) -> &CancellationToken {
         &self.0.parts.stop
     }
@@ -136,10 +143,15 @@ impl Gateway {
         (self.0.parts.free_bytes)()
     }
 
+    /// Room on the disk, where it can be told and is less than there should be.
+    pub fn scarce_disk(&self) -> Option<u64> {
+        self.free_bytes()
+            .filter(|free| *free < self.0.settings.disk_reserve)
+    }
+
     /// Refuses early when the disk is nearly full: half a document helps nobody.
     pub fn check_disk(&self) -> Result<(), Problem> {
-        let free = self.free_bytes();
-        match free.filter(|free| *free < self.0.settings.disk_reserve) {
+        match self.scarce_disk() {
             None => Ok(()),
             Some(free) => Err(Problem::new(
                 StatusCode::INSUFFICIENT_STORAGE,
@@ -151,13 +163,17 @@ impl Gateway {
     }
 
     /// Whether this is the tenant of whoever runs the server: the first one.
+    pub fn is_operator_tenant(&self, tenant: TenantId) -> bool {
+        tenant == self.0.parts.first.tenant
+    }
+
     pub fn is_operator(&self, who: &Principal) -> bool {
-        who.tenant == self.0.parts.first.tenant
+        self.is_operator_tenant(who.tenant)
     }
 
     /// Tenants and folders of this machine are its operator's business.
     pub fn check_operator(&self, who: &Principal) -> Result<(), Problem> {
-        if self.is_operator(who) {
+        if self.is_operator_tenant(who.tenant) {
             return Ok(());
         }
         Err(Problem::new(

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -24,7 +24,14 @@ static REQUEST_ID: LazyLock<HeaderName> = LazyLock::new(|| HeaderName::from_stat
 const QUEUE: Duration = Duration::from_secs(5);
 
 /// Keeps the id a proxy gave, where it is a plain one, or gives one; logs one line each.
-pub async fn request_id(mut request: Request, next: Next) -> Response {
+pub async fn request_id(
+    State(gateway): State<Gateway>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let _under_way = gateway.traffic().begin();
+    let route = request.extensions().get::<MatchedPath>();
+    let route = route.map_or("(none)", MatchedPath::as_str).to_owned();
     let given = request
         .headers()
         .get(&*REQUEST_ID)
@@ -39,11 +46,17 @@ pub async fn request_id(mut request: Request, next: Next) -> Response {
     let span = tracing::info_span!(
         "request", request_id = %shown, trace_id = place.trace_id(), span_id = place.span_id(),
         parent_span_id = parent.map(|parent| parent.span_id()), method = %request.method(),
+        route, status = tracing::field::Empty,
     );
     let started = std::time::Instant::now();
     let mut response = next.run(request).instrument(span.clone()).await;
     let status = response.status().as_u16();
-    let ms = started.elapsed().as_secs_f64() * 1000.0;
+    let took = started.elapsed();
+    gateway
+        .traffic()
+        .answered(method.as_str(), &route, status, took);
+    span.record("status", status);
+    let ms = took.as_secs_f64() * 1000.0;
     span.in_scope(|| tracing::debug!(%method, path, status, ms, "answered"));
     response.headers_mut().insert(REQUEST_ID.clone(), id);
     response

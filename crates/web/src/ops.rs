@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use engine::objects::Key;
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -45,8 +46,19 @@ async fn readyz(State(gateway): State<Gateway>) -> (StatusCode, Json<Ready>) {
         tracing::warn!(%error, "not ready");
         missing.push("the catalog's database does not answer".to_owned());
     }
-    if gateway.engine().parts().index.has_stopped() {
+    let parts = gateway.engine().parts();
+    if parts.index.has_stopped() {
         missing.push(INDEX_STOPPED.to_owned());
+    }
+    if let Err(error) = parts.objects.exists(&Key::all_staged()).await {
+        tracing::warn!(%error, "not ready");
+        missing.push("the object store does not answer".to_owned());
+    }
+    if let Some(free) = gateway.scarce_disk() {
+        missing.push(format!("room on the disk: only {} MB are left", free >> 20));
+    }
+    if gateway.stop().is_cancelled() {
+        missing.push("the server is stopping".to_owned());
     }
     let ready = missing.is_empty();
     let status = if ready {
@@ -68,7 +80,7 @@ async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
         .map_or(0, |due| (now - due).num_seconds().max(0));
     let up = (now - gateway.started()).num_seconds();
     let kept = gateway.engine().housekeeping();
-    Ok(format!(
+    let mut text = format!(
         "# TYPE gristmill_queue_depth gauge\n\
          gristmill_queue_depth{{state=\"ready\"}} {}\n\
          gristmill_queue_depth{{state=\"leased\"}} {}\n\
@@ -99,7 +111,9 @@ async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
         kept.tidied.leftovers,
         kept.guarded.leases_ended,
         kept.guarded.steps_taken_over,
-    ))
+    );
+    gateway.traffic().write(&mut text);
+    Ok(text)
 }
 
 #[derive(Debug, Serialize, ToSchema)]

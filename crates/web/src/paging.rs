@@ -50,7 +50,7 @@ impl Paging {
         let limit = self.limit()?;
         let passed_over = match (self.page, &self.cursor) {
             (Some(_), Some(_)) => {
-                return Err(Problem::invalid("give a cursor or a page, not both"));
+                return Err(Problem::unprocessable("give a cursor or a page, not both"));
             }
             (Some(page @ 1..=10_000), None) => page - 1,
             (Some(page), None) => {

@@ -5,7 +5,7 @@
 //! Causes inside us are logged here, once, and never shown.
 
 use axum::Json;
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use chrono::TimeDelta;
@@ -155,6 +155,10 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
+        if self.status == StatusCode::PAYLOAD_TOO_LARGE {
+            // The rest of the body is not read, so nothing can follow it.
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
@@ -182,7 +186,7 @@ impl From<engine::Error> for Problem {
             return Self::conflict(error.to_string());
         }
         if let engine::Error::Series(series::Error::Query(error)) = error {
-            return Self::invalid(error.to_string());
+            return Self::unprocessable(error.to_string());
         }
         match error.disposition() {
             Disposition::Retry { .. } | Disposition::Wait { .. } => unavailable(&error),

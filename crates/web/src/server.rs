@@ -15,7 +15,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::gateway::Gateway;
-use crate::{api, docs, etag, events, idempotency, layers, ops, ui};
+use crate::{api, docs, etag, events, idempotency, layers, mcp, ops, ui};
 
 /// Of a JSON body.
 const BODY_LIMIT: usize = 2 * 1024 * 1024;
@@ -39,6 +39,7 @@ fn described(gateway: &Gateway) -> (Router<Gateway>, OpenApi) {
     let timed = OpenApiRouter::new()
         .merge(api::routes())
         .merge(ops::routes())
+        .merge(mcp::routes())
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .route_layer(from_fn_with_state(gateway.clone(), layers::timeout));
     // These take as long as their client sends or reads.
@@ -74,7 +75,7 @@ fn layered(routes: Router<Gateway>, gateway: Gateway) -> Router {
         .layer(from_fn_with_state(gateway.clone(), layers::concurrency))
         .layer(from_fn(layers::catch_panic))
         .layer(CompressionLayer::new())
-        .layer(from_fn(layers::request_id))
+        .layer(from_fn_with_state(gateway.clone(), layers::request_id))
         .with_state(gateway)
 }
 

@@ -104,8 +104,8 @@ async fn names_lead_nowhere_and_what_is_too_long_is_refused(served: &Served) {
         .part("file", Part::text("a").file_name("a.txt"));
     let request = served.request(Method::POST, "/v1/ingest").multipart(fields);
     assert_eq!(
-        Answer::of(send(request).await).await.problem(400),
-        "invalid_request"
+        Answer::of(send(request).await).await.problem(422),
+        "unprocessable"
     );
     let query = json!({ "query": long });
     let search = served.post("/v1/kbs/default/search", &query).await;

@@ -2,8 +2,11 @@
 
 mod attacks;
 mod citations;
+mod hooks;
+mod mcp;
 mod notices;
 mod once;
+mod operations;
 mod people;
 mod served;
 mod uploads;

@@ -101,8 +101,11 @@ impl Served {
             .command(args)
             .env("GRISTMILL_AUTH_ADMIN_PASSWORD", PASSWORD)
             .envs(variables.iter().copied())
+            // As many as a scenario needs: they share one PostgreSQL.
+            .env("GRISTMILL_CATALOG_CONNECTIONS", "4")
+            .env("GRISTMILL_LOG_FORMAT", "json")
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(std::fs::File::create(mill.log()).expect("the log is begun"))
             .spawn()
             .expect("the server starts");
         let out = child.stdout.take().expect("it is piped");
@@ -135,6 +138,11 @@ impl Served {
         });
         let answer = answer.join().expect("it does not panic");
         text(&answer.expect(200)["token"]).to_owned()
+    }
+
+    /// What the server has logged, a JSON object a line.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.mill.log()).expect("there is a log")
     }
 
     pub async fn token_of(&self, login: &str) -> String {

@@ -126,10 +126,9 @@ fn a_client_that_stops_sending_is_given_up_and_a_slow_one_is_not() {
 
 async fn ticket(served: &Served, size: usize) -> Value {
     let body = json!({ "filename": "rye.txt", "fileSize": size, "contentType": "text/plain" });
-    served
-        .post("/v1/kbs/default/upload-url", &body)
-        .await
-        .expect(201)
+    let answer = served.post("/v1/kbs/default/upload-url", &body).await;
+    assert_eq!(answer.status, 201, "{}", served.log());
+    answer.json()
 }
 
 async fn put(served: &Served, url: &str, kind: &str, body: &str) -> Answer {

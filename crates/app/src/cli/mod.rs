@@ -213,8 +213,16 @@ pub struct Metrics {
 
 #[derive(Debug, Args)]
 pub struct Doctor {
-    #[arg(long)]
+    #[command(subcommand)]
+    pub what: Option<DoctorWhat>,
+    #[arg(long, global = true)]
     pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum DoctorWhat {
+    /// Tries every route as another tenant and reports what it shows
+    Isolation,
 }
 
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use crate::cli::Doctor;
+use crate::cli::{Doctor, DoctorWhat};
 use crate::config::Config;
 use crate::embedding;
 use crate::explain::sentence;
@@ -20,6 +20,9 @@ struct Check {
 }
 
 pub async fn run(config: &Config, args: &Doctor) -> anyhow::Result<ExitCode> {
+    if let Some(DoctorWhat::Isolation) = args.what {
+        return super::isolation::run(config, args.json).await;
+    }
     let checks = [
         folder(config),
         disk(config),

@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod documents;
 pub mod ingest;
 pub mod inspect;
+pub mod isolation;
 pub mod jobs;
 pub mod metrics;
 pub mod runs;

@@ -181,6 +181,13 @@ pub const KEYS: &[Key] = &[
         "ingest refuses to begin with less free space than this",
     ),
     Key::new("log.format", Text, "text or json"),
+    Key::new(
+        "otel.endpoint",
+        Text,
+        "where traces go, as OTLP over HTTP; empty for nowhere",
+    )
+    .alias("OTEL_EXPORTER_OTLP_ENDPOINT"),
+    Key::new("otel.service_name", Text, "as whom they are sent").alias("OTEL_SERVICE_NAME"),
 ];
 
 /// Variables with our prefix that are not settings.

@@ -37,6 +37,7 @@ pub struct Config {
     pub parse: Parse,
     pub disk: Disk,
     pub log: Log,
+    pub otel: Otel,
     /// Where each value came from.
     #[serde(skip)]
     origins: Origins,
@@ -60,6 +61,7 @@ impl Default for Config {
             parse: Parse::default(),
             disk: Disk::default(),
             log: Log::default(),
+            otel: Otel::default(),
             origins: Origins::new(),
         }
     }
@@ -136,6 +138,10 @@ section!(Parse {
 });
 section!(Disk {
     reserve_mb: u64 = 256
+});
+section!(Otel {
+    endpoint: String = String::new(),
+    service_name: String = "gristmill".to_owned(),
 });
 section!(Log {
     format: LogFormat = LogFormat::Text

@@ -60,7 +60,7 @@ impl From<ApiKey> for KeyView {
 pub struct CreateKey {
     #[schema(min_length = 1, max_length = 200)]
     pub name: String,
-    #[schema(value_type = String)]
+    #[schema(value_type = String, example = "user", pattern = "^(admin|user)$")]
     pub role: Role,
     /// Of `read`, `search`, `ingest`, `manage`; none means all its role may do.
     #[serde(default)]
@@ -98,7 +98,7 @@ async fn create(
 ) -> Result<impl IntoResponse, Problem> {
     if let Some(scope) = sent.scopes.iter().find(|s| !SCOPES.contains(&s.as_str())) {
         let known = SCOPES.join(", ");
-        return Err(Problem::invalid(format!(
+        return Err(Problem::unprocessable(format!(
             "`{scope}` is not a scope ({known})"
         )));
     }

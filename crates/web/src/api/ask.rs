@@ -17,6 +17,7 @@ use crate::problem::Problem;
 
 /// Passages that are read for an answer.
 const PASSAGES: usize = 10;
+const LONGEST: usize = 2000;
 
 pub fn routes() -> OpenApiRouter<Gateway> {
     OpenApiRouter::new().routes(routes!(ask))
@@ -64,6 +65,11 @@ async fn ask(
     Named(kb): Named<String>,
     Sent(sent): Sent<AskBody>,
 ) -> Result<Json<AnswerView>, Problem> {
+    if sent.question.chars().count() > LONGEST {
+        return Err(Problem::unprocessable(format!(
+            "a question has at most {LONGEST} characters"
+        )));
+    }
     let request = checked(Question {
         filter: sent.filter,
         as_of: sent.as_of,

@@ -92,18 +92,21 @@ pub struct DocumentQuery {
     kb: Option<String>,
     /// `active` (the default), `current`, `inactive`, `all`, or for admins `orphans`.
     #[serde(default)]
-    #[param(value_type = Option<String>)]
+    #[param(value_type = Option<String>, pattern = "^(active|current|inactive|all|orphans)$")]
     active: ActiveParam,
     /// Part of a source URI, title or file name.
     text: Option<String>,
     /// Exactly this source URI; needs `kb`.
     source_uri: Option<String>,
     /// Of the newest version.
-    #[param(value_type = Option<String>)]
+    #[param(value_type = Option<String>,
+        pattern = "^(pending|processing|ready|superseded|failed|canceled)$")]
     state: Option<VersionState>,
     source_id: Option<Uuid>,
     cursor: Option<String>,
+    #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
+    #[param(minimum = 1, maximum = 10000)]
     page: Option<u32>,
 }
 
@@ -146,7 +149,7 @@ async fn list(
         None => None,
     };
     if let Some(uri) = &asked.source_uri {
-        let kb = kb.ok_or_else(|| Problem::invalid("source_uri needs kb"))?;
+        let kb = kb.ok_or_else(|| Problem::unprocessable("source_uri needs kb"))?;
         return by_uri(&gateway, &who, kb, uri).await;
     }
     let filter = DocumentFilter {
@@ -176,7 +179,7 @@ async fn by_uri(
     kb: model::KbId,
     uri: &str,
 ) -> Result<Json<Rows<DocumentView>>, Problem> {
-    let uri = model::SourceUri::new(uri).map_err(|bad| Problem::invalid(bad.to_string()))?;
+    let uri = model::SourceUri::new(uri).map_err(|bad| Problem::unprocessable(bad.to_string()))?;
     let found = gateway.catalog().document_by_uri(who.tenant, kb, &uri);
     Ok(Json(Rows {
         items: found.await?.into_iter().map(DocumentView::from).collect(),

@@ -196,7 +196,7 @@ async fn stage(
 }
 
 fn source_uri(text: &str) -> Result<SourceUri, Problem> {
-    SourceUri::new(text).map_err(|bad| Problem::invalid(bad.to_string()))
+    SourceUri::new(text).map_err(|bad| Problem::unprocessable(bad.to_string()))
 }
 
 /// Whoever names the identity decides which document is replaced.
@@ -205,7 +205,7 @@ fn check_identity(who: &Principal, read: &Read) -> Result<(), Problem> {
         return Err(Problem::forbidden("manage"));
     }
     if read.files.len() > 1 {
-        return Err(Problem::invalid(
+        return Err(Problem::unprocessable(
             "a source_uri names one document: send one file",
         ));
     }
@@ -310,18 +310,18 @@ async fn text(mut field: Field<'_>) -> Result<String, Problem> {
     while let Some(piece) = field.chunk().await.map_err(broken)? {
         bytes.extend_from_slice(&piece);
         if bytes.len() > LONGEST_FIELD {
-            return Err(Problem::invalid(format!(
+            return Err(Problem::unprocessable(format!(
                 "a field has at most {LONGEST_FIELD} bytes"
             )));
         }
     }
-    String::from_utf8(bytes).map_err(|_| Problem::invalid("a field is not UTF-8"))
+    String::from_utf8(bytes).map_err(|_| Problem::unprocessable("a field is not UTF-8"))
 }
 
 async fn json<T: serde::de::DeserializeOwned>(field: Field<'_>, name: &str) -> Result<T, Problem> {
     let text = text(field).await?;
     serde_json::from_str(&text).map_err(|error| {
-        Problem::invalid(format!("`{name}` is not the JSON it should be: {error}"))
+        Problem::unprocessable(format!("`{name}` is not the JSON it should be: {error}"))
     })
 }
 

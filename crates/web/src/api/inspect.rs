@@ -31,7 +31,7 @@ pub struct FileParams {
     filename: Option<String>,
     /// `md` (the default), `text` or `json`.
     #[serde(default)]
-    #[param(value_type = Option<String>)]
+    #[param(value_type = Option<String>, pattern = "^(md|text|json)$")]
     format: Format,
 }
 

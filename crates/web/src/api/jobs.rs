@@ -167,7 +167,9 @@ impl TryFrom<FolderBody> for FolderSource {
     fn try_from(body: FolderBody) -> Result<Self, Problem> {
         let absolute = body.roots.iter().all(|root| root.is_absolute());
         if body.roots.is_empty() || !absolute {
-            return Err(Problem::invalid("roots are absolute paths, at least one"));
+            return Err(Problem::unprocessable(
+                "roots are absolute paths, at least one",
+            ));
         }
         Ok(Self {
             roots: body.roots,
@@ -180,10 +182,12 @@ impl TryFrom<FolderBody> for FolderSource {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct JobQuery {
-    #[param(value_type = Option<String>)]
+    #[param(value_type = Option<String>, pattern = "^(not_started|running|paused|completed|failed|canceled)$")]
     status: Option<JobStatus>,
     cursor: Option<String>,
+    #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
+    #[param(minimum = 1, maximum = 10000)]
     page: Option<u32>,
 }
 

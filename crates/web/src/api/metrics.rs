@@ -68,7 +68,7 @@ impl MetricsAsked {
                 .and_then(|s| s.checked_mul(1_000_000)),
             None => Some(((to - from) / 60).max(1_000_000)),
         };
-        let step = step.ok_or_else(|| Problem::invalid("the step is too long"))?;
+        let step = step.ok_or_else(|| Problem::unprocessable("the step is too long"))?;
         Ok(Range { from, to, step })
     }
 }

@@ -21,6 +21,7 @@ pub mod tenants;
 pub mod uploads;
 pub mod users;
 pub mod versions;
+pub mod webhooks;
 
 use utoipa_axum::router::OpenApiRouter;
 
@@ -44,6 +45,7 @@ pub fn routes() -> OpenApiRouter<Gateway> {
         .merge(notices::routes())
         .merge(uploads::routes())
         .merge(tenants::routes())
+        .merge(webhooks::routes())
         .merge(status::routes())
         .merge(metrics::routes())
 }

@@ -140,7 +140,7 @@ impl RunView {
 #[into_params(parameter_in = Query)]
 pub struct RunQuery {
     /// Only runs in this state.
-    #[param(value_type = Option<String>)]
+    #[param(value_type = Option<String>, pattern = "^(queued|running|succeeded|failed|canceled)$")]
     status: Option<RunStatus>,
     /// Only of this knowledge base, by name or id.
     kb: Option<String>,
@@ -148,7 +148,9 @@ pub struct RunQuery {
     job_id: Option<Uuid>,
     source_id: Option<Uuid>,
     cursor: Option<String>,
+    #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
+    #[param(minimum = 1, maximum = 10000)]
     page: Option<u32>,
 }
 

@@ -49,7 +49,7 @@ pub struct CreateTenant {
     /// Of its first admin; unique among all tenants.
     #[schema(min_length = 1, max_length = 200)]
     pub admin_login: String,
-    #[schema(min_length = 8, max_length = 256)]
+    #[schema(min_length = 8, max_length = 1024)]
     pub admin_password: String,
 }
 

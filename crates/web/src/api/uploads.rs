@@ -30,6 +30,7 @@ use crate::trace::Traced;
 
 const LIFE: TimeDelta = TimeDelta::minutes(15);
 const LONGEST_TYPE: usize = 255;
+const LONGEST_NAME: usize = 1024;
 const ANY_TYPE: &str = "application/octet-stream";
 
 pub fn routes() -> OpenApiRouter<Gateway> {
@@ -126,9 +127,10 @@ async fn create(
     if sent.file_size > limit {
         return Err(Problem::too_large(limit));
     }
-    if sent.file_size == 0 || sent.filename.is_empty() {
+    let named = (1..=LONGEST_NAME).contains(&sent.filename.chars().count());
+    if sent.file_size == 0 || !named {
         return Err(Problem::invalid(
-            "fileSize is at least 1, filename is not empty",
+            "fileSize is at least 1, filename has 1 to 1024 characters",
         ));
     }
     let media_type = checked_type(sent.content_type)?;

@@ -53,19 +53,20 @@ impl From<User> for UserView {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateUser {
+    #[schema(min_length = 1, max_length = 200)]
     pub login: String,
-    #[schema(min_length = 8)]
+    #[schema(min_length = 8, max_length = 1024)]
     pub password: String,
-    #[schema(value_type = String, example = "user")]
+    #[schema(value_type = String, example = "user", pattern = "^(admin|user)$")]
     pub role: Role,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeUser {
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<String>, pattern = "^(admin|user)$")]
     pub role: Option<Role>,
-    #[schema(min_length = 8)]
+    #[schema(min_length = 8, max_length = 1024)]
     pub password: Option<String>,
     pub disabled: Option<bool>,
 }
@@ -164,11 +165,11 @@ pub fn checked_login(login: &str) -> Result<String, Problem> {
 }
 
 pub async fn checked_password(password: String) -> Result<String, Problem> {
-    if (SHORTEST_PASSWORD..=LONGEST_PASSWORD).contains(&password.len()) {
+    if (SHORTEST_PASSWORD..=LONGEST_PASSWORD).contains(&password.chars().count()) {
         Ok(password::hash(password).await)
     } else {
         Err(Problem::unprocessable(format!(
-            "a password has {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} bytes"
+            "a password has {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters"
         )))
     }
 }

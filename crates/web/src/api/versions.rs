@@ -143,6 +143,10 @@ async fn list(
 ) -> Result<Json<Rows<VersionView>>, Problem> {
     let document = DocumentId::from_uuid(document);
     let versions = gateway.catalog().versions(who.tenant, document).await?;
+    if versions.is_empty() {
+        // Empty is not the same as unknown.
+        gateway.catalog().document(who.tenant, document).await?;
+    }
     Ok(Json(Rows {
         items: versions.into_iter().map(VersionView::from).collect(),
         next: None,
@@ -160,6 +164,10 @@ async fn history(
     let catalog = gateway.catalog();
     let activations = catalog.activations(who.tenant, document).await?;
     let ledger = catalog.ledger(who.tenant, document).await?;
+    if activations.is_empty() && ledger.is_empty() {
+        // Of a purged document the ledger stays; without one it must at least be known.
+        catalog.document(who.tenant, document).await?;
+    }
     Ok(Json(History {
         activations: activations.into_iter().map(ActivationView::from).collect(),
         ledger,
@@ -291,7 +299,7 @@ async fn chunks(
 pub struct PageQuery {
     /// `to_read` (the default) or `thumbnail`.
     #[serde(default)]
-    #[param(value_type = Option<String>)]
+    #[param(value_type = Option<String>, pattern = "^(to_read|thumbnail)$")]
     size: Drawn,
 }
 
