@@ -225,6 +225,27 @@ fn a_file_that_is_gone_answers_until_its_removal_is_asked_for() {
 }
 
 #[test]
+fn a_name_that_is_not_text_is_taken_in_like_any_other() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let (mill, folder) = (Mill::sqlite(), Folder::of(&[]));
+    let name = std::ffi::OsStr::from_bytes(b"caf\xe9");
+    std::fs::create_dir(folder.path().join(name)).unwrap();
+    let file = folder.path().join(name).join("menu.md");
+    std::fs::write(&file, "Bread and soup.\n").unwrap();
+    for given in [&*file, file.parent().unwrap()] {
+        let mut command = mill.command(&["ingest", "--json"]);
+        let output = command.arg(given).output().expect("the binary starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        let line: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(
+            text(&line["source_uri"]).ends_with("/caf%E9/menu.md"),
+            "{line}"
+        );
+    }
+}
+
+#[test]
 fn one_bad_query_costs_only_itself() {
     let mill = Mill::sqlite();
     let folder = folder();

@@ -20,6 +20,7 @@ use crate::{Engine, Error};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FolderSource {
+    #[serde(with = "folder::roots")]
     pub roots: Vec<PathBuf>,
     /// Put on every document of the source.
     #[serde(default)]

@@ -8,6 +8,7 @@
 //! that is itself a file is always found: somebody asked for it by name.
 
 mod open;
+pub mod roots;
 mod walk;
 
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ pub const IGNORE_FILE: &str = ".gristmillignore";
 /// Roots to walk: real paths, sorted, none inside another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Folder {
+    #[serde(with = "roots")]
     roots: Vec<PathBuf>,
 }
 

@@ -148,7 +148,8 @@ pub struct CreateJob {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FolderBody {
-    /// Absolute paths of files and folders.
+    /// Absolute paths of files and folders; a name that is not UTF-8 as a `file://` URI.
+    #[serde(with = "sources::folder::roots")]
     #[schema(value_type = Vec<String>, min_items = 1)]
     pub roots: Vec<PathBuf>,
     /// Put on every document.

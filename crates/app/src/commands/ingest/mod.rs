@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use sources::folder::roots::written;
 use sources::{Cursor, Folder};
 use uuid::Uuid;
 
@@ -87,10 +88,12 @@ async fn begin(client: &Client, args: &Ingest, folder: &Folder) -> anyhow::Resul
         .iter()
         .map(|(key, value)| (key.clone(), json!(value)));
     let metadata: serde_json::Map<_, _> = metadata.collect();
+    let roots = folder.roots().iter().map(|root| written(root));
+    let roots: Vec<_> = roots.collect();
     let body = json!({
         "kb": args.kb,
         "folder": {
-            "roots": folder.roots(),
+            "roots": roots,
             "metadata": metadata,
             "remove_missing": args.remove_missing,
         },
