@@ -15,6 +15,7 @@ use model::{TenantId, UserId};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
+use crate::explain::hinted;
 use crate::secrets;
 
 /// Where the holder answers, and as whom the command line may call.
@@ -47,6 +48,7 @@ pub struct Folder {
 impl Folder {
     /// Makes the folder where it is not; only its owner may look inside.
     pub fn create(path: &Path) -> anyhow::Result<Self> {
+        refuse_anothers(path)?;
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -153,6 +155,33 @@ fn restrict(path: &Path, mode: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Any of these says that a folder is ours already.
+const OURS: [&str; 3] = ["lock", secrets::FILE, CATALOG];
+
+/// A folder with files of somebody's own is not made into a data folder: what we put there
+/// would mix with them and hide them all from ingests.
+fn refuse_anothers(path: &Path) -> anyhow::Result<()> {
+    if OURS.iter().any(|name| path.join(name).exists()) {
+        return Ok(());
+    }
+    let Ok(entries) = fs::read_dir(path) else {
+        return Ok(());
+    };
+    let harmless = |name: &str| name.starts_with('.') || name == "lost+found";
+    let mut names = entries.flatten().map(|entry| entry.file_name());
+    match names.find(|name| !harmless(&name.to_string_lossy())) {
+        None => Ok(()),
+        Some(name) => Err(hinted(
+            format!(
+                "`{}` is no data folder: it holds `{}`",
+                path.display(),
+                name.display()
+            ),
+            "name a new or an empty folder with --data",
+        )),
+    }
+}
+
 impl Lock {
     /// Tells others where to call.
     pub fn publish(&mut self, holder: &Holder) -> anyhow::Result<()> {
@@ -190,6 +219,15 @@ mod tests {
         assert_eq!(mode("catalog.db") & 0o777, 0o600);
         assert_eq!(mode(secrets::FILE) & 0o777, 0o600);
         assert_eq!(mode("") & 0o777, 0o700);
+    }
+
+    #[test]
+    fn a_folder_of_somebodys_own_files_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("notes.txt"), "mine").unwrap();
+        let error = Folder::create(dir.path()).unwrap_err();
+        assert!(error.to_string().contains("notes.txt"), "{error}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
     #[test]
