@@ -58,9 +58,9 @@ impl Layers {
         let text = std::fs::read_to_string(&path)
             .with_context(|| format!("cannot read the configuration file `{}`", path.display()))?;
         // Read alone first, so that a complaint points at the file's own line.
-        let complain = || format!("`{}` is not a configuration of gristmill", path.display());
-        toml::from_str::<Config>(&text).with_context(complain)?;
-        self.table = text.parse().with_context(complain)?;
+        let complain = |error| complaint(&path, &text, &error);
+        toml::from_str::<Config>(&text).map_err(complain)?;
+        self.table = text.parse().map_err(complain)?;
         for key in KEYS {
             if get(&self.table, key.path).is_some() {
                 self.origins.insert(key.path, Origin::File(path.clone()));
@@ -100,17 +100,56 @@ impl Layers {
     }
 
     fn finish(self) -> anyhow::Result<Config> {
-        let config: Config = Value::Table(self.table).try_into().map_err(|error| {
-            hinted(
-                format!("the configuration does not hold together: {error}"),
-                "`gristmill config show` lists every setting and where it came from",
-            )
-        })?;
+        refuse_excess(&self.table)?;
+        let config: Config =
+            Value::Table(self.table)
+                .try_into()
+                .map_err(|error: toml::de::Error| {
+                    let error = error.to_string().trim().replace('\n', ", ");
+                    hinted(
+                        format!("the configuration does not hold together: {error}"),
+                        "correct that variable or flag, or leave it out for the default",
+                    )
+                })?;
         refuse_zero(&config)?;
         Ok(Config {
             origins: self.origins,
             ..config
         })
+    }
+}
+
+/// What is wrong with the file, and on which line. The line itself is not shown: the value of
+/// a misspelt secret may stand in it.
+fn complaint(path: &Path, text: &str, error: &toml::de::Error) -> anyhow::Error {
+    let before = error.span().and_then(|span| text.get(..span.start));
+    let before = before.unwrap_or_default();
+    let number = before.matches('\n').count();
+    let name = text.lines().nth(number).unwrap_or_default();
+    let name = name.split('=').next().unwrap_or_default().trim();
+    let secret = |key: &&Key| key.secret && split(key.path).1 == name;
+    let why = match KEYS.iter().find(secret) {
+        Some(_) => format!("`{name}` must be text in quotes"),
+        None => error.message().to_owned(),
+    };
+    hinted(
+        format!("`{}`, line {}: {why}", path.display(), number + 1),
+        "correct that line; `gristmill config show` elsewhere lists every setting",
+    )
+}
+
+/// A larger number is a slip of the hand; as seconds, megabytes or connections it would
+/// overflow somewhere far from here.
+const MOST: i64 = 1_000_000;
+
+fn refuse_excess(table: &Table) -> anyhow::Result<()> {
+    let number = |key: &Key| get(table, key.path).and_then(Value::as_integer);
+    match KEYS.iter().find(|key| number(key) > Some(MOST)) {
+        None => Ok(()),
+        Some(key) => Err(hinted(
+            format!("`{}` is more than {MOST}", key.path),
+            "set it lower, or leave it out for the default",
+        )),
     }
 }
 

@@ -44,8 +44,21 @@ pub fn in_force(config: &Config) -> Vec<Setting> {
 fn masked(key: &Key, value: Option<&Value>) -> String {
     match value {
         Some(Value::String(text)) if key.secret && !text.is_empty() => "\"********\"".to_owned(),
+        Some(Value::String(text)) => Value::String(without_password(text)).to_string(),
         Some(value) => value.to_string(),
         None => "\"\"".to_owned(),
+    }
+}
+
+/// Whoever may call a URL may stand in it, before the host.
+fn without_password(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return text.to_owned();
+    };
+    let host = rest.split('/').next().unwrap_or_default();
+    match host.rfind('@') {
+        Some(at) => format!("{scheme}://********{}", &rest[at..]),
+        None => text.to_owned(),
     }
 }
 

@@ -56,11 +56,41 @@ fn unknown_keys_are_refused_wherever_they_stand() {
 }
 
 #[test]
+fn a_complaint_about_the_file_is_one_line_and_tells_no_secret() {
+    let misspelt = "[auth]\njwt_secrt = 'hunter2'\n";
+    let unquoted = "[auth]\ntoken_hours = 1\nadmin_password = 72\n";
+    for (text, line, name) in [(misspelt, 2, "jwt_secrt"), (unquoted, 3, "admin_password")] {
+        let error = load(Some(file(text).path()), env(&[]), vec![]).unwrap_err();
+        let said = format!("{error:#}");
+        assert!(said.contains(&format!("line {line}: ")), "{said}");
+        assert!(said.contains(name), "{said}");
+        assert!(!said.contains("hunter2") && !said.contains("72"), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn numbers_that_would_overflow_are_refused() {
+    for name in [
+        "GRISTMILL_PARSE_TIMEOUT_SECONDS",
+        "GRISTMILL_CATALOG_CONNECTIONS",
+    ] {
+        let error = load(None, env(&[(name, "4294967295")]), vec![]).unwrap_err();
+        assert!(error.to_string().contains("is more than"), "{error}");
+    }
+}
+
+#[test]
 fn secrets_are_masked_and_origins_told() {
-    let environment = [("JWT_SECRET", "hunter2-hunter2"), ("AUTH_ENABLED", "false")];
+    let environment = [
+        ("JWT_SECRET", "hunter2-hunter2"),
+        ("AUTH_ENABLED", "false"),
+        ("GRISTMILL_EMBEDDING_URL", "https://me:hunter2@host/v1"),
+    ];
     let shown = show(&load(None, env(&environment), vec![]).unwrap());
     assert!(!shown.contains("hunter2"), "{shown}");
     assert!(shown.contains("jwt_secret = \"********\"  # from JWT_SECRET"));
+    assert!(shown.contains("url = \"https://********@host/v1\""));
     assert!(shown.contains("enabled = false  # from AUTH_ENABLED"));
     assert!(shown.parse::<toml::Table>().is_ok());
 }
