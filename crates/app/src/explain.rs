@@ -41,9 +41,8 @@ pub fn explain(error: &anyhow::Error, verbose: bool) -> String {
     let said = hint
         .map(|hint| hint.hint.as_str())
         .filter(|hint| !hint.is_empty());
-    if let Some(hint) = said.or_else(|| usual_hint(error)) {
-        text.push_str(&format!("\nhint: {hint}"));
-    }
+    let hint = said.unwrap_or_else(|| usual_hint(error));
+    text.push_str(&format!("\nhint: {hint}"));
     if verbose {
         for cause in error.chain().skip(1) {
             text.push_str(&format!("\n  because: {cause}"));
@@ -53,7 +52,7 @@ pub fn explain(error: &anyhow::Error, verbose: bool) -> String {
 }
 
 /// What usually helps, where nobody above the cause knew better.
-fn usual_hint(error: &anyhow::Error) -> Option<&'static str> {
+fn usual_hint(error: &anyhow::Error) -> &'static str {
     use std::io::ErrorKind;
     let io = error
         .chain()
@@ -62,22 +61,19 @@ fn usual_hint(error: &anyhow::Error) -> Option<&'static str> {
         .chain()
         .find_map(|e| e.downcast_ref::<catalog::Error>());
     match (io.map(std::io::Error::kind), catalog) {
-        (Some(ErrorKind::NotFound), _) => Some("check that the path is right"),
-        (Some(ErrorKind::PermissionDenied), _) => Some("check who may read and write there"),
-        (Some(ErrorKind::StorageFull), _) => Some("free some space on the disk"),
-        (Some(ErrorKind::ReadOnlyFilesystem), _) => {
-            Some("choose a folder you may write to with --data")
-        }
+        (Some(ErrorKind::NotFound), _) => "check that the path is right",
+        (Some(ErrorKind::PermissionDenied), _) => "check who may read and write there",
+        (Some(ErrorKind::StorageFull), _) => "free some space on the disk",
+        (Some(ErrorKind::ReadOnlyFilesystem), _) => "choose a folder you may write to with --data",
         (Some(ErrorKind::AlreadyExists | ErrorKind::NotADirectory), _) => {
-            Some("name a folder, not a file")
+            "name a folder, not a file"
         }
         (_, Some(catalog::Error::Corrupt { .. } | catalog::Error::Refused { .. })) => {
-            Some("put the data folder back from a backup, or choose another with --data")
+            "put the data folder back from a backup, or choose another with --data"
         }
-        (_, Some(catalog::Error::Open { .. })) => {
-            Some("check catalog.url and that the server runs")
-        }
-        _ => None,
+        (Some(ErrorKind::IsADirectory), _) => "name a file; `gristmill ingest` takes folders",
+        (_, Some(catalog::Error::Open { .. })) => "check catalog.url and that the server runs",
+        _ => "`--help` says what a command takes; -v says more of what happened",
     }
 }
 

@@ -20,7 +20,7 @@ pub fn start(config: &Config, quiet: &str, verbose: u8) -> Option<Exporter> {
         _ => "debug",
     };
     let filter = EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| EnvFilter::new(format!("warn,{}", ours(level))));
+        .unwrap_or_else(|_| EnvFilter::new(format!("{},{}", others(level), ours(level))));
     let layer = tracing_subscriber::fmt::layer()
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
@@ -37,14 +37,21 @@ pub fn start(config: &Config, quiet: &str, verbose: u8) -> Option<Exporter> {
     exporter
 }
 
+/// Warnings of the libraries are for those who run a server or ask.
+fn others(level: &str) -> &str {
+    if level == "warn" { "error" } else { "warn" }
+}
+
 fn ours(level: &str) -> String {
     let crates = [
         "gristmill",
         "catalog",
+        "coordinator",
         "engine",
         "index",
         "providers",
         "sandbox",
+        "series",
         "shell",
         "sources",
         "web",

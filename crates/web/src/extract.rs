@@ -66,7 +66,11 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         match Query::<T>::from_request_parts(parts, state).await {
             Ok(Query(value)) => Ok(Self(value)),
-            Err(rejection) => Err(Problem::invalid(rejection.body_text())),
+            Err(rejection) => {
+                let said = rejection.body_text();
+                let why = said.strip_prefix("Failed to deserialize query string: ");
+                Err(Problem::invalid(why.unwrap_or(&said)))
+            }
         }
     }
 }

@@ -45,7 +45,7 @@ impl Problem {
             status,
             code,
             detail: detail.into(),
-            hint: None,
+            hint: usual_hint(code).map(str::to_owned),
             retry_after: None,
         }
     }
@@ -197,6 +197,19 @@ impl From<engine::Error> for Problem {
             Disposition::Stop { why } => Self::conflict(why),
             Disposition::Halt | Disposition::Drop => Self::internal(&error),
         }
+    }
+}
+
+/// What helps in most cases, until somebody who knows this one says better.
+fn usual_hint(code: &str) -> Option<&'static str> {
+    match code {
+        "invalid_request" => {
+            Some("correct it: /docs describes the API, `--help` what a command takes")
+        }
+        "not_found" => Some("check its name or id; it may be gone, or never have been here"),
+        "conflict" => Some("look at how it stands now, then decide again"),
+        "unprocessable" => Some("mend the file or bring it in another format, then try again"),
+        _ => None,
     }
 }
 
