@@ -155,13 +155,16 @@ fn restrict(path: &Path, mode: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Any of these says that a folder is ours already.
+/// Any of these says that a folder is ours already; so do all the stores together, as a
+/// backup brings them.
 const OURS: [&str; 3] = ["lock", secrets::FILE, CATALOG];
+const STORES: [&str; 2] = ["index", "objects"];
 
 /// A folder with files of somebody's own is not made into a data folder: what we put there
 /// would mix with them and hide them all from ingests.
 fn refuse_anothers(path: &Path) -> anyhow::Result<()> {
-    if OURS.iter().any(|name| path.join(name).exists()) {
+    let has = |name: &&str| path.join(name).exists();
+    if OURS.iter().any(has) || STORES.iter().all(has) {
         return Ok(());
     }
     let Ok(entries) = fs::read_dir(path) else {

@@ -37,7 +37,7 @@ pub struct House {
 /// How long work under way may take to end before it is given back.
 const GRACE: Duration = Duration::from_secs(20);
 /// Of a token the command line signs for itself.
-const TOKEN_LIFE: TimeDelta = TimeDelta::hours(12);
+const TOKEN_LIFE: TimeDelta = TimeDelta::days(30);
 
 impl House {
     /// Opens everything in a folder that is ours.

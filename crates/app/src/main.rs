@@ -92,15 +92,17 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The page of the program, then one of each command.
+/// The page of the program, then one of each command and of what it can be told to do.
 fn render_man(command: clap::Command, page: &mut Vec<u8>) -> anyhow::Result<()> {
     let mut command = command.disable_help_subcommand(true);
     command.build();
+    pages(&command, page)
+}
+
+fn pages(command: &clap::Command, page: &mut Vec<u8>) -> anyhow::Result<()> {
     clap_mangen::Man::new(command.clone()).render(page)?;
-    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
-        clap_mangen::Man::new(sub.clone()).render(page)?;
-    }
-    Ok(())
+    let mut shown = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+    shown.try_for_each(|sub| pages(sub, page))
 }
 
 async fn perform(config: &Config, command: Command) -> anyhow::Result<ExitCode> {

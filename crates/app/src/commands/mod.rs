@@ -44,13 +44,17 @@ pub fn print_text(text: &str) -> anyhow::Result<()> {
         .or_else(quiet_pipe)
 }
 
-/// `gristmill … | head` closes the pipe early; that is not an error.
+/// `gristmill … | head` closes the pipe early: nothing to complain about, and as with any
+/// program no success either, for an ingest may not have come to its end.
 fn quiet_pipe(error: io::Error) -> anyhow::Result<()> {
     if error.kind() == io::ErrorKind::BrokenPipe {
-        std::process::exit(0);
+        std::process::exit(ENDED_BY_PIPE);
     }
     Err(error.into())
 }
+
+/// What a shell reports of a program that SIGPIPE has ended.
+const ENDED_BY_PIPE: i32 = 128 + 13;
 
 /// Every row of a list, a page at a time, at most `most` of them.
 pub async fn each<T: DeserializeOwned>(

@@ -58,13 +58,16 @@ fn unknown_keys_are_refused_wherever_they_stand() {
 #[test]
 fn a_complaint_about_the_file_is_one_line_and_tells_no_secret() {
     let misspelt = "[auth]\njwt_secrt = 'hunter2'\n";
-    let unquoted = "[auth]\ntoken_hours = 1\nadmin_password = 72\n";
+    let unquoted = "[auth]\ntoken_hours = 1\nadmin_password = 7275727\n";
     for (text, line, name) in [(misspelt, 2, "jwt_secrt"), (unquoted, 3, "admin_password")] {
         let error = load(Some(file(text).path()), env(&[]), vec![]).unwrap_err();
         let said = format!("{error:#}");
         assert!(said.contains(&format!("line {line}: ")), "{said}");
         assert!(said.contains(name), "{said}");
-        assert!(!said.contains("hunter2") && !said.contains("72"), "{said}");
+        assert!(
+            !said.contains("hunter2") && !said.contains("7275727"),
+            "{said}"
+        );
         assert_eq!(said.lines().count(), 1, "{said}");
     }
 }
