@@ -121,7 +121,7 @@ fn ours(manifest: &toml::Table, known: &BTreeMap<&str, &[&str]>) -> BTreeSet<Str
     let sections = places.flat_map(|place| {
         ["dependencies", "build-dependencies"].map(|name| place.get(name).and_then(table))
     });
-    let names = sections.flatten().flat_map(|named| named.into_iter());
+    let names = sections.flatten().flatten();
     names
         .map(|(name, _)| name)
         .filter(|name| known.contains_key(name.as_str()) || FREE.contains(&name.as_str()))

@@ -54,6 +54,7 @@ mod tests {
     fn job(status: JobStatus, exhausted: bool) -> Job {
         let start = DateTime::UNIX_EPOCH;
         Job {
+            lease_until: None,
             id: JobId::from_uuid(Uuid::nil()),
             tenant: TenantId::from_uuid(Uuid::nil()),
             kb: KbId::from_uuid(Uuid::nil()),
