@@ -27,7 +27,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "sources",
             "providers",
             "catalog",
+            "coordinator",
             "index",
+            "series",
         ],
     ),
     (

@@ -199,6 +199,8 @@ impl Served {
             let kinds: Vec<String> = told
                 .lines()
                 .filter_map(|line| line.strip_prefix("event: "))
+                // Stages are told as they pass, beside what is stored and comes in order.
+                .filter(|kind| *kind != "run.stage")
                 .map(str::to_owned)
                 .collect();
             let ended = ["run.succeeded", "run.failed", "run.canceled"];

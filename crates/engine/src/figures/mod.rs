@@ -55,6 +55,8 @@ pub struct Figures {
 struct Tally {
     labels: [Labels; 3],
     values: [u64; 3],
+    /// When it was last recorded: documents that end at once must not be told backwards.
+    at: Micros,
 }
 
 const TAKEN_IN: [&str; 3] = ["documents_total", "chunks_total", "bytes_total"];
@@ -124,15 +126,16 @@ impl Figures {
             .lock()
             .expect("nothing panics while it holds the tallies");
         let tally = all.entry((tenant, kb)).or_insert_with(|| {
-            let tally = Tally::new(tenant, kb);
+            let tally = Tally::new(tenant, kb, at - 1);
             // A counter is seen to rise only from a value it had before.
-            tally.record(self, at - 1);
+            tally.record(self);
             tally
         });
         for (value, more) in tally.values.iter_mut().zip([1, chunks, bytes]) {
             *value += more;
         }
-        tally.record(self, at);
+        tally.at = at.max(tally.at + 1);
+        tally.record(self);
     }
 
     fn record(&self, labels: &Labels, at: Micros, value: f64) {
@@ -143,18 +146,19 @@ impl Figures {
 }
 
 impl Tally {
-    fn new(tenant: TenantId, kb: KbId) -> Self {
+    fn new(tenant: TenantId, kb: KbId, at: Micros) -> Self {
         let (tenant, kb) = (tenant.to_string(), kb.to_string());
         let named = |figure| named(figure, &[(TENANT, &tenant), ("kb_id", &kb)]);
         Self {
             labels: TAKEN_IN.map(named),
             values: [0; 3],
+            at,
         }
     }
 
-    fn record(&self, figures: &Figures, at: Micros) {
+    fn record(&self, figures: &Figures) {
         for (labels, value) in self.labels.iter().zip(self.values) {
-            figures.record(labels, at, value as f64);
+            figures.record(labels, self.at, value as f64);
         }
     }
 }
