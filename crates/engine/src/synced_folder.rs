@@ -1,8 +1,9 @@
 //! A folder as an object store whose writes are on the disk before they count.
 //!
 //! The store below syncs a file, the folder it stands in and the folders it made for it. It
-//! does not know of folders another write has made and not yet synced: a file put there would
-//! be lost with them. Here such a write is waited for.
+//! does not know of folders another write has made and not yet synced, nor of those that a
+//! process was killed amid making: a file put there would be lost with them. Here such a write
+//! is waited for, and a folder is synced when it is first met.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -32,7 +33,12 @@ struct Made {
     root: PathBuf,
     unsynced: Mutex<HashSet<PathBuf>>,
     synced: Condvar,
+    /// Synced by this process; forgotten when there are many, which costs a sync more.
+    sure: Mutex<HashSet<PathBuf>>,
 }
+
+/// Folders remembered as synced.
+const REMEMBERED: usize = 4096;
 
 impl SyncedFolder {
     /// Makes the folder where it is not.
@@ -43,6 +49,7 @@ impl SyncedFolder {
             root: path.canonicalize()?,
             unsynced: Mutex::default(),
             synced: Condvar::new(),
+            sure: Mutex::default(),
         };
         if let Some(parent) = made.root.parent() {
             File::open(parent)?.sync_all()?;
@@ -74,41 +81,55 @@ impl SyncedFolder {
 
 impl Made {
     fn ensure(&self, folder: &Place) -> io::Result<()> {
-        let missing = {
+        let unsure = {
             let mut unsynced = self.unsynced.lock().expect("nothing panics with it");
             // Another write is at one of them: what it makes counts once it is synced.
             while folder.ancestors().any(|above| unsynced.contains(above)) {
                 unsynced = self.synced.wait(unsynced).expect("nothing panics with it");
             }
-            let missing = self.missing(folder);
-            unsynced.extend(missing.iter().cloned());
-            missing
+            let unsure = self.unsure(folder);
+            unsynced.extend(unsure.iter().cloned());
+            unsure
         };
-        let made = make(folder, &missing);
+        let made = make(folder, &unsure);
+        if made.is_ok() {
+            self.remember(&unsure);
+        }
         let mut unsynced = self.unsynced.lock().expect("nothing panics with it");
-        missing.iter().for_each(|folder| {
+        unsure.iter().for_each(|folder| {
             unsynced.remove(folder);
         });
         self.synced.notify_all();
         made
     }
 
-    /// From the folder itself upwards, those that are not there.
-    fn missing(&self, folder: &Place) -> Vec<PathBuf> {
-        let inside = |above: &&Place| **above != *self.root && !above.exists();
-        let missing = folder.ancestors().take_while(inside);
-        missing.map(Place::to_owned).collect()
+    /// From the folder itself upwards, those that are not there or not known to stay.
+    fn unsure(&self, folder: &Place) -> Vec<PathBuf> {
+        let sure = self.sure.lock().expect("nothing panics with it");
+        let inside = |above: &&Place| **above != *self.root;
+        let stays = |above: &&Place| sure.contains(*above) && above.exists();
+        let unsure = folder.ancestors().take_while(inside);
+        let unsure = unsure.take_while(|above| !stays(above));
+        unsure.map(Place::to_owned).collect()
+    }
+
+    fn remember(&self, folders: &[PathBuf]) {
+        let mut sure = self.sure.lock().expect("nothing panics with it");
+        if sure.len() > REMEMBERED {
+            sure.clear();
+        }
+        sure.extend(folders.iter().cloned());
     }
 }
 
 /// Makes folders, and syncs each and the one the topmost stands in.
-fn make(folder: &Place, missing: &[PathBuf]) -> io::Result<()> {
-    if missing.is_empty() {
+fn make(folder: &Place, unsure: &[PathBuf]) -> io::Result<()> {
+    if unsure.is_empty() {
         return Ok(());
     }
     fs::create_dir_all(folder)?;
-    let above = missing.last().and_then(|topmost| topmost.parent());
-    for changed in missing.iter().map(PathBuf::as_path).chain(above) {
+    let above = unsure.last().and_then(|topmost| topmost.parent());
+    for changed in unsure.iter().map(PathBuf::as_path).chain(above) {
         File::open(changed)?.sync_all()?;
     }
     Ok(())

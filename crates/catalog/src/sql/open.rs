@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::Row as _;
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
 use super::migrate::migrate;
@@ -129,9 +130,20 @@ pub async fn open_pool(settings: &Settings) -> Result<sqlx::PgPool, Error> {
         .map_err(|error| settings.refused(error))?;
     let pool = PgPoolOptions::new()
         .max_connections(settings.connections)
+        .after_release(|connection, _| Box::pin(outside_transactions(connection)))
         .connect_with(options.statement_cache_capacity(512))
         .await
         .map_err(|error| settings.refused(error))?;
     migrate(&pool).await?;
     Ok(pool)
+}
+
+/// Whether a connection that comes back is free of transactions. A reader that goes away while
+/// its transaction begins leaves one open that nobody knows of; such a connection is closed.
+async fn outside_transactions(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    // Outside, the statement is its own transaction and both began at the same moment.
+    let row = sqlx::raw_sql("SELECT now() = statement_timestamp()")
+        .fetch_one(connection)
+        .await?;
+    row.try_get(0)
 }
