@@ -6,7 +6,7 @@ export CARGO_TERM_COLOR ?= auto
 TEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo 'nextest run' || echo test)
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test test-api faults damage browser screenshots bench eval model postgres
+.PHONY: help run check test nextest test-api faults damage browser screenshots bench eval model postgres
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,9 +20,11 @@ check: ## formatting, and clippy with warnings as errors
 
 test: model postgres ## everything, set-up included
 	-scripts/fetch-browser
+	@[ "$(TEST)" != test ] || echo "nextest is not here: cargo's own runner is used (make nextest installs it)"
 	$(CARGO) $(TEST) --workspace --locked
-	@if command -v python3 >/dev/null && command -v curl >/dev/null; then $(MAKE) test-api; \
-	else echo "test-api left out: it needs python3 and curl"; fi
+
+nextest: ## installs the runner that make test prefers
+	$(CARGO) install --locked cargo-nextest
 
 test-api: ## the served OpenAPI description against the server, with schemathesis
 	scripts/test-api
