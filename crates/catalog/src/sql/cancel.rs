@@ -136,20 +136,25 @@ async fn hand_over<DB: Dialect>(
     if heir.is_none() && !row.get::<bool>("claimed_directly")? {
         return Ok(false);
     }
-    for sql in [
-        "UPDATE ingestion_runs SET job_id = $3 WHERE version_id = $1 AND job_id = $2
-           AND status IN ('queued', 'running')",
+    query(
         "UPDATE work SET job_id = $3, not_before = created_at
          WHERE version_id = $1 AND job_id = $2",
-    ] {
-        query(sql)
-            .bind(version.version.as_uuid())
-            .bind(job.as_uuid())
-            .bind(heir)
-            .execute(&mut *c)
-            .await?;
-    }
-    adopt::<DB>(c, version, heir).await?;
+    )
+    .bind(version.version.as_uuid())
+    .bind(job.as_uuid())
+    .bind(heir)
+    .execute(&mut *c)
+    .await?;
+    let given = query(
+        "UPDATE ingestion_runs SET job_id = $3 WHERE version_id = $1 AND job_id = $2
+           AND status IN ('queued', 'running') RETURNING id",
+    )
+    .bind(version.version.as_uuid())
+    .bind(job.as_uuid())
+    .bind(heir)
+    .fetch_all(&mut *c)
+    .await?;
+    adopt::<DB>(c, heir, given.len() as i64).await?;
     query("DELETE FROM job_versions WHERE version_id = $1 AND job_id = $2")
         .bind(version.version.as_uuid())
         .bind(job.as_uuid())
@@ -158,21 +163,13 @@ async fn hand_over<DB: Dialect>(
     Ok(true)
 }
 
-/// The heir waits for the live run it has been given.
-async fn adopt<DB: Dialect>(
-    c: &mut Tx<DB>,
-    version: &Removing,
-    heir: Option<Uuid>,
-) -> Result<(), Error> {
-    query(
-        "UPDATE jobs SET runs_open = runs_open + (SELECT count(*) FROM ingestion_runs r
-             WHERE r.version_id = $1 AND r.job_id = $2 AND r.status IN ('queued', 'running'))
-         WHERE id = $2",
-    )
-    .bind(version.version.as_uuid())
-    .bind(heir)
-    .execute(c)
-    .await?;
+/// The heir waits for the live runs it has been given; those it had, it waits for already.
+async fn adopt<DB: Dialect>(c: &mut Tx<DB>, heir: Option<Uuid>, given: i64) -> Result<(), Error> {
+    query("UPDATE jobs SET runs_open = runs_open + $2 WHERE id = $1")
+        .bind(heir)
+        .bind(given)
+        .execute(c)
+        .await?;
     Ok(())
 }
 

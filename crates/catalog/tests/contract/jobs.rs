@@ -401,6 +401,18 @@ pub async fn a_run_others_wait_for_survives_the_cancel_of_its_job(world: &World)
     assert_eq!(world.shown(&second).await.counters.runs_open, 0);
 }
 
+pub async fn a_cancel_gives_nobody_a_run_that_was_theirs_already(world: &World) {
+    let first = world.job("first").await;
+    world.bring(&first, &[("a", "1"), ("b", "2")], true).await;
+    let second = world.job("second").await;
+    world.bring(&second, &[("a", "1")], true).await;
+    assert_eq!(world.cancel(&second).await, 0);
+    assert_eq!(world.shown(&first).await.counters.runs_open, 2);
+    world.work_off().await;
+    let first = world.shown(&first).await;
+    assert_eq!(first.status, JobStatus::Completed);
+}
+
 pub async fn a_cancel_beside_another_job_at_work_takes_nothing_of_it(world: &World) {
     let first = world.job("first").await;
     let names: Vec<String> = (0..12).map(|at| format!("{at:02}")).collect();

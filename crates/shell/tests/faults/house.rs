@@ -50,6 +50,11 @@ impl World {
         self.folder.join("data")
     }
 
+    /// Where the last life leaves what it ended with.
+    pub fn digest(&self) -> PathBuf {
+        self.folder.join("digest")
+    }
+
     /// What the power cut of the tests takes for synced.
     pub fn synced(&self) -> PathBuf {
         self.folder.join("synced")

@@ -1,8 +1,8 @@
 //! Seeds, one after another and several at a time.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::path::PathBuf;
+use std::process::{Output, Stdio};
 
 use anyhow::{Context, ensure};
 use futures::{StreamExt, stream};
@@ -22,8 +22,11 @@ const MANY: &str = "GRISTMILL_FAULT_SEEDS";
 const LIFE: &str = "GRISTMILL_FAULT_LIFE";
 const WORLD: &str = "GRISTMILL_FAULT_WORLD";
 const CORPUS: &str = "GRISTMILL_FAULT_CORPUS";
+const NTH_CORPUS: &str = "GRISTMILL_FAULT_NTH_CORPUS";
 const URL: &str = "GRISTMILL_FAULT_URL";
 const PLANT: &str = "GRISTMILL_FAULT_PLANT";
+/// Of the lives, the calm one.
+const LAST: &str = "last";
 /// Without being asked for more.
 const FEW: u64 = 20;
 /// A life mostly waits.
@@ -45,9 +48,7 @@ impl Suite {
         for nth in 0..CORPORA {
             Corpus::write(&suite.corpus(nth), nth)?;
             let world = suite.world(&format!("calm-{nth}"), nth, None)?;
-            let house = life::finish(&world).await?;
-            suite.digests.insert(nth, check(&house).await?);
-            house.close().await?;
+            suite.digests.insert(nth, last_life(&world).await?);
         }
         Ok(suite)
     }
@@ -76,23 +77,25 @@ impl Suite {
             true => Some(testkit::postgres().await),
             false => None,
         };
-        let mut world = self.world(&format!("seed-{seed}"), plan.corpus, url)?;
+        let name = plant.map_or_else(
+            || format!("seed-{seed}"),
+            |plant| format!("seed-{seed}-{plant:?}"),
+        );
+        let mut world = self.world(&name, plan.corpus, url)?;
         world.plant = plant;
         if plan.power_cuts {
             power::record_all(&world.data(), &world.synced())?;
         }
         let mut ends = Vec::new();
         for nth in 0..plan.lives.len() {
-            ends.push(child(&world, seed, nth).await?);
+            ends.push(nth_life(&world, seed, nth).await?);
             if plan.power_cuts {
                 let mut random = StdRng::seed_from_u64(plan.lives[nth].seed);
                 power::cut(&world.data(), &world.synced(), &mut random)?;
             }
         }
         world.plant = None;
-        let house = life::finish(&world).await?;
-        let digest = check(&house).await?;
-        house.close().await?;
+        let digest = last_life(&world).await?;
         let calm = &self.digests[&plan.corpus];
         ensure!(digest == *calm, "the digest differs from a calm run's");
         std::fs::remove_dir_all(&world.folder)?;
@@ -103,24 +106,9 @@ impl Suite {
     }
 }
 
-/// One life, in a process of its own: this test binary, asked for the test below. How it ended.
-async fn child(world: &World, seed: u64, nth: usize) -> anyhow::Result<&'static str> {
-    let mut child = Command::new(std::env::current_exe()?);
-    child
-        .args(["--exact", "suite::a_life_is_lived_when_asked_for"])
-        .arg("--nocapture")
-        .env(LIFE, format!("{seed} {nth} {}", world.nth_corpus))
-        .env(WORLD, &world.folder)
-        .env(CORPUS, &world.corpus)
-        .stdin(Stdio::null())
-        .kill_on_drop(true);
-    if let Some(url) = &world.url {
-        child.env(URL, url);
-    }
-    if let Some(plant) = world.plant {
-        child.env(PLANT, format!("{plant:?}"));
-    }
-    let output = child.output().await?;
+/// How it ended.
+async fn nth_life(world: &World, seed: u64, nth: usize) -> anyhow::Result<&'static str> {
+    let output = child(world, &format!("{seed} {nth}")).await?;
     // Killed is as good as alive; a panic is not.
     let said = String::from_utf8_lossy(&output.stderr);
     let panicked = said.contains("panicked at");
@@ -132,29 +120,59 @@ async fn child(world: &World, seed: u64, nth: usize) -> anyhow::Result<&'static 
     })
 }
 
+/// The life that finishes the work and checks what is there; the digest it ends with.
+async fn last_life(world: &World) -> anyhow::Result<String> {
+    let output = child(world, LAST).await?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "the last life ended badly: {said}");
+    Ok(std::fs::read_to_string(world.digest())?)
+}
+
+/// A life, in a process of its own: this test binary, asked for the test below. None shares
+/// its process with another: SQLite's locks are the process's, and a store cut short under
+/// a mapping ends whoever maps it.
+async fn child(world: &World, life: &str) -> anyhow::Result<Output> {
+    let mut child = Command::new(std::env::current_exe()?);
+    child
+        .args(["--exact", "suite::a_life_is_lived_when_asked_for"])
+        .arg("--nocapture")
+        .env(LIFE, life)
+        .env(WORLD, &world.folder)
+        .env(CORPUS, &world.corpus)
+        .env(NTH_CORPUS, world.nth_corpus.to_string())
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    if let Some(url) = &world.url {
+        child.env(URL, url);
+    }
+    if let Some(plant) = world.plant {
+        child.env(PLANT, format!("{plant:?}"));
+    }
+    Ok(child.output().await?)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_life_is_lived_when_asked_for() -> anyhow::Result<()> {
-    let (Ok(asked), Ok(folder), Ok(corpus)) = (
-        std::env::var(LIFE),
-        std::env::var(WORLD),
-        std::env::var(CORPUS),
-    ) else {
+    let Ok(asked) = std::env::var(LIFE) else {
         return Ok(());
     };
-    let numbers: Vec<u64> = asked.split(' ').map(str::parse).collect::<Result<_, _>>()?;
-    let [seed, nth, nth_corpus] = numbers[..] else {
-        anyhow::bail!("`{asked}` is no life");
-    };
     let world = World {
-        folder: Path::new(&folder).to_owned(),
-        corpus: Path::new(&corpus).to_owned(),
-        nth_corpus: usize::try_from(nth_corpus)?,
+        folder: std::env::var(WORLD)?.into(),
+        corpus: std::env::var(CORPUS)?.into(),
+        nth_corpus: std::env::var(NTH_CORPUS)?.parse()?,
         url: std::env::var(URL).ok(),
         plant: std::env::var(PLANT)
             .ok()
             .and_then(|name| Plant::named(&name)),
     };
-    life::live(world, seed, usize::try_from(nth)?).await?;
+    if asked == LAST {
+        let house = life::finish(&world).await?;
+        let digest = check(&house).await?;
+        house.close().await?;
+        return Ok(std::fs::write(world.digest(), digest)?);
+    }
+    let (seed, nth) = asked.split_once(' ').context("it is no life")?;
+    life::live(world, seed.parse()?, nth.parse()?).await?;
     // Nothing is closed or flushed on the way out.
     std::process::exit(0)
 }
