@@ -1,8 +1,7 @@
 //! How fast text is cut: each strategy beside the tokenizer alone, and beside the splitters
 //! people use, with the same tokenizer on the same text in the same run.
 //!
-//! `CHUNK_MB` sets the size of the text (5). The peers run from `.tools/peers-chunk`, made by
-//! `python3 -m venv` with langchain-text-splitters, chonkie, semchunk and tokenizers in it.
+//! `CHUNK_MB` sets the size of the text (50).
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -18,10 +17,16 @@ use serde::Deserialize;
 use crate::report::Report;
 
 const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../.tools");
+const PACKAGES: [&str; 4] = [
+    "langchain-text-splitters==1.1.3",
+    "chonkie==1.7.0",
+    "semchunk==4.1.1",
+    "tokenizers==0.23.3",
+];
 const TOKENIZER: &str = "models/all-MiniLM-L6-v2/tokenizer.json";
 
 pub fn run(report: &mut Report) -> anyhow::Result<()> {
-    let megabytes = std::env::var("CHUNK_MB").map_or(Ok(5), |mb| mb.parse())?;
+    let megabytes = std::env::var("CHUNK_MB").map_or(Ok(50), |mb| mb.parse())?;
     let tokens = Tokenizer::open(format!("{TOOLS}/{TOKENIZER}").as_ref())?;
     let doc = document(megabytes << 20);
     let size = doc.text.len() as f64 / f64::from(1 << 20);
@@ -120,11 +125,7 @@ struct Peer {
 }
 
 fn peers(text: &str, policy: ChunkPolicy) -> anyhow::Result<BTreeMap<String, Peer>> {
-    let python = format!("{TOOLS}/peers-chunk/bin/python");
-    if !std::path::Path::new(&python).exists() {
-        println!("chunk: no peers installed in .tools/peers-chunk, none measured");
-        return Ok(BTreeMap::new());
-    }
+    let python = crate::peers::python("chunk", &PACKAGES)?;
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/chunk.py");
     let sizes = [policy.target(), policy.overlap()].map(|size| size.to_string());
     let mut child = Command::new(python)

@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, ensure};
-use model::{Atom, AtomKind, Chunk, ChunkPolicy, Parsed, Span, Strategy};
+use model::{Atom, AtomKind, Chunk, ChunkPolicy, Parsed, Span, Strategy, TokenCounter};
 use pipeline::query::{self, Answer};
 use pipeline::{chunk, units};
 use providers::{Embedder, LocalEmbedder, LocalSettings};
 use serde::Deserialize;
 
+use crate::peers::eval_folder;
 use crate::report::Report;
 
 const BEST: usize = 5;
@@ -34,22 +35,15 @@ pub fn run(report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn eval_folder() -> Option<PathBuf> {
-    let given = std::env::var_os("EVAL_DIR").map(PathBuf::from);
-    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/eval");
-    let folder = given.unwrap_or_else(|| beside.into());
-    folder.join("chunk_eval").is_dir().then_some(folder)
-}
-
 struct Trial {
     name: String,
     policy: ChunkPolicy,
     headings: bool,
-    input: fn(&Chunk) -> String,
+    input: fn(&Chunk, &dyn TokenCounter) -> String,
 }
 
 fn trials() -> Vec<Trial> {
-    let text = |chunk: &Chunk| chunk.text.clone();
+    let text: fn(&Chunk, &dyn TokenCounter) -> String = |chunk, _| chunk.text.clone();
     let trial = |strategy: Strategy, sizes: (u32, u32, u32), headings: bool| Trial {
         name: format!(
             "{strategy} {}/{}/{}{}",
@@ -81,8 +75,12 @@ fn trials() -> Vec<Trial> {
         trials.push(trial(Strategy::Structural, sizes, true));
         let mut with_path = trial(Strategy::Structural, sizes, true);
         with_path.name += " + path";
-        with_path.input = |chunk| format!("{}\n{}", chunk.heading_path.join(" > "), chunk.text);
+        with_path.input = |chunk, _| format!("{}\n{}", chunk.heading_path.join(" > "), chunk.text);
         trials.push(with_path);
+        let mut ingested = trial(Strategy::Structural, sizes, true);
+        ingested.name += " as ingested";
+        ingested.input = |chunk, tokens| chunk::embedder_input(chunk, 254, tokens).0;
+        trials.push(ingested);
     }
     trials
 }
@@ -147,7 +145,7 @@ impl Eval {
         }
         let inputs: Vec<String> = chunks
             .iter()
-            .map(|(_, c)| fit(&(trial.input)(c), &*counter))
+            .map(|(_, c)| fit(&(trial.input)(c, &*counter), &*counter))
             .collect();
         self.embed(&inputs)?;
         let vectors: Vec<&Vec<f32>> = inputs.iter().map(|input| &self.known[input]).collect();

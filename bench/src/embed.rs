@@ -1,11 +1,10 @@
 //! The local embedder beside onnxruntime and tokenizers, with the same weights.
 //!
 //! The same texts go through both, on one thread (per second of CPU) and on all cores
-//! (per second); the least agreement of their vectors stands in the table. Topic
-//! `embed-ir` searches the test collections by vector alone, where they are there.
+//! (per second); the least agreement of their vectors stands in the table.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -13,10 +12,11 @@ use anyhow::{Context, ensure};
 use providers::{Embedder, LocalEmbedder, LocalSettings};
 use serde::{Deserialize, Serialize};
 
+use crate::peers::{model_folder, python, root};
 use crate::report::{Report, cpu_time, resident};
 
 const ROUNDS: usize = 3;
-const PACKAGES: [&str; 4] = [
+pub const PACKAGES: [&str; 4] = [
     "onnxruntime==1.31.1",
     "onnx==1.23.2",
     "tokenizers==0.23.3",
@@ -137,7 +137,7 @@ fn peer(
     cases: &BTreeMap<String, Case>,
     threads: usize,
 ) -> anyhow::Result<(Answer, Vec<f32>)> {
-    let python = script("bench/peers/venv", &[&["embed"], &PACKAGES[..]].concat())?;
+    let python = python("embed", &PACKAGES)?;
     let vectors = std::env::temp_dir().join(format!("embed-{}.f32", std::process::id()));
     let mut child = Command::new(python)
         .arg(root().join("bench/peers/embed.py"))
@@ -160,135 +160,13 @@ fn peer(
     Ok((serde_json::from_slice(&output.stdout)?, floats))
 }
 
-fn open(folder: &Path, threads: usize) -> anyhow::Result<LocalEmbedder> {
+pub fn open(folder: &Path, threads: usize) -> anyhow::Result<LocalEmbedder> {
     Ok(LocalEmbedder::open(&LocalSettings {
         threads: Some(threads),
         ..LocalSettings::of(folder)
     })?)
 }
 
-fn model_folder() -> anyhow::Result<PathBuf> {
-    script("scripts/fetch-model", &[])?;
-    Ok(root().join(".tools/models/all-MiniLM-L6-v2"))
-}
-
-/// Runs one of our scripts and gives the line it prints.
-fn script(path: &str, arguments: &[&str]) -> anyhow::Result<String> {
-    let output = Command::new(root().join(path))
-        .args(arguments)
-        .stderr(Stdio::inherit())
-        .output()?;
-    ensure!(output.status.success(), "`{path}` failed");
-    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
 fn cosine(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-/// nDCG@10 of search by vector alone on Cranfield and CISI.
-pub fn search(report: &mut Report) -> anyhow::Result<()> {
-    let collections = root().join("../shared/eval/ir");
-    if !collections.is_dir() {
-        println!("embed-ir: the test collections are not here");
-        return Ok(());
-    }
-    let embedder = open(
-        &model_folder()?,
-        std::thread::available_parallelism()?.get(),
-    )?;
-    let runtime = tokio::runtime::Runtime::new()?;
-    for name in ["cranfield", "cisi"] {
-        let score = runtime.block_on(ndcg(&embedder, &collections.join(name)))?;
-        report.figure(format!("nDCG@10 by vector, {name}"), score, "");
-    }
-    Ok(())
-}
-
-#[derive(Deserialize)]
-struct Entry {
-    _id: String,
-    text: String,
-}
-
-fn entries(path: &Path) -> anyhow::Result<Vec<Entry>> {
-    let text = std::fs::read_to_string(path)?;
-    let entry = |line| serde_json::from_str(line).context("a line of the collection");
-    text.lines().map(entry).collect()
-}
-
-async fn ndcg(embedder: &LocalEmbedder, collection: &Path) -> anyhow::Result<f64> {
-    let documents = entries(&collection.join("corpus.jsonl"))?;
-    let (mut passages, mut owners) = (Vec::new(), Vec::new());
-    for (owner, document) in documents.iter().enumerate() {
-        for passage in windows(embedder, &document.text) {
-            passages.push(passage);
-            owners.push(owner);
-        }
-    }
-    let vectors = embedder.embed_passages(&passages).await?;
-    let judged = judgements(&collection.join("qrels/test.tsv"))?;
-    let (mut total, mut count) = (0.0, 0);
-    for query in entries(&collection.join("queries.jsonl"))? {
-        let Some(gains) = judged.get(&query._id) else {
-            continue;
-        };
-        let vector = embedder.embed_query(&query.text).await?;
-        let mut best = vec![f32::MIN; documents.len()];
-        for (owner, passage) in owners.iter().zip(&vectors) {
-            best[*owner] = best[*owner].max(cosine(&vector, passage));
-        }
-        let mut order: Vec<usize> = (0..documents.len()).collect();
-        order.sort_by(|a, b| best[*b].total_cmp(&best[*a]));
-        let found = order.iter().map(|i| gains.get(&documents[*i]._id).copied());
-        let mut ideal: Vec<f64> = gains.values().copied().collect();
-        ideal.sort_by(|a, b| b.total_cmp(a));
-        total += dcg(found.map(|gain| gain.unwrap_or(0.0))) / dcg(ideal.into_iter());
-        count += 1;
-    }
-    Ok(total / f64::from(count))
-}
-
-fn dcg(gains: impl Iterator<Item = f64>) -> f64 {
-    let places = gains.take(10).zip(2..);
-    places.map(|(gain, n)| gain / f64::from(n).log2()).sum()
-}
-
-type Judgements = BTreeMap<String, BTreeMap<String, f64>>;
-
-/// Only documents found relevant count.
-fn judgements(path: &Path) -> anyhow::Result<Judgements> {
-    let mut judged = Judgements::new();
-    for line in std::fs::read_to_string(path)?.lines().skip(1) {
-        let mut fields = line.split('\t');
-        let mut field = || fields.next().context("query, document, score");
-        let (query, document, score) = (field()?, field()?, field()?.parse::<f64>()?);
-        if score > 0.0 {
-            let of_query = judged.entry(query.to_owned()).or_default();
-            of_query.insert(document.to_owned(), score);
-        }
-    }
-    Ok(judged)
-}
-
-/// The text in pieces the model can read whole.
-fn windows(embedder: &LocalEmbedder, text: &str) -> Vec<String> {
-    let (counter, limit) = (embedder.tokens(), embedder.info().max_tokens as usize);
-    let (mut windows, mut open, mut tokens) = (Vec::new(), String::new(), 0);
-    for word in text.split_whitespace() {
-        let more = counter.count(word);
-        if tokens + more > limit && !open.is_empty() {
-            windows.push(std::mem::take(&mut open));
-            tokens = 0;
-        }
-        open.push_str(word);
-        open.push(' ');
-        tokens += more;
-    }
-    windows.push(open);
-    windows
 }

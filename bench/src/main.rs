@@ -11,7 +11,11 @@ mod coordinator;
 mod embed;
 mod http;
 mod index;
+mod ingest;
+mod ir;
 mod parse;
+mod peers;
+mod quantised;
 mod report;
 mod scale;
 mod series;
@@ -29,9 +33,12 @@ const TOPICS: &[Topic] = &[
     ("chunk_eval", chunk_eval::run),
     ("coordinator", coordinator::run),
     ("embed", embed::run),
+    ("embed-int8", quantised::run),
     ("embed-ir", embed::search),
+    ("embed-ir", ir::run),
     ("http", http::run),
     ("index", index::run),
+    ("ingest", ingest::run),
     ("parse", parse::run),
     ("scale", scale::run),
     ("series", series::run),

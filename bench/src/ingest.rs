@@ -1,0 +1,327 @@
+//! A thousand real Markdown and HTML files, from the folder to searchable, with the real model.
+//!
+//! Beside it, in the same run on the same files: the embedding of the very same chunks and
+//! nothing else, which is what an ingest cannot beat, and LlamaIndex's pipeline with the same
+//! weights in onnxruntime. Then one file in a hundred is edited and all are ingested again.
+//!
+//! The files are this machine's own: crates' Markdown and the HTML of the toolchain's and the
+//! system's documentation, the small ones, so that the run stays short.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use catalog::{FirstStart, GenerationSpec, JobCounters, NewJob, NewSource, Page};
+use engine::jobs::FolderSource;
+use engine::{Engine, Objects, Parts, SystemClock};
+use model::{ChunkPolicy, JobStatus, SourceId, TenantId};
+use object_store::local::LocalFileSystem;
+use providers::Embedder;
+use sandbox::{Program, Sandbox};
+use serde::Deserialize;
+
+use crate::peers::{model_folder, python, root};
+use crate::report::{Report, cpu_time};
+
+const FILES: usize = 1_000;
+const EDITED: usize = FILES / 100;
+/// Smallest and largest, in bytes.
+const MARKDOWN: (u64, u64) = (400, 2_500);
+const HTML: (u64, u64) = (1_500, 9_000);
+const LLAMA_INDEX: &str = "llama-index-core==0.14.25";
+
+pub fn run(report: &mut Report) -> anyhow::Result<()> {
+    let files = tempfile::tempdir()?;
+    let bytes = gather(files.path())?;
+    report.figure(format!("{FILES} files"), bytes as f64 / 1e6, "MB");
+    tokio::runtime::Runtime::new()?.block_on(measure(report, files.path()))
+}
+
+async fn measure(report: &mut Report, files: &Path) -> anyhow::Result<()> {
+    let data = tempfile::tempdir()?;
+    let bench = Bench::open(data.path(), files).await?;
+    let first = bench.ingest().await?;
+    let inputs = bench.inputs().await?;
+    report.figure("chunks", inputs.len() as f64, "");
+    let embedder = &bench.engine.parts().embedder;
+    let (begun, used) = (Instant::now(), cpu_time());
+    for some in inputs.chunks(128) {
+        embedder.embed_passages(some).await?;
+    }
+    let alone = begun.elapsed().as_secs_f64();
+    let alone_cpu = (cpu_time() - used).as_secs_f64();
+    report.against("ingest", first.wall, "s", ("embedding alone", alone));
+    report.against(
+        "ingest, CPU",
+        first.cpu,
+        "s",
+        ("embedding alone", alone_cpu),
+    );
+
+    for n in 0..EDITED {
+        edit(&files.join(name(n * 100)))?;
+    }
+    let again = bench.ingest().await?;
+    let told = |counters: JobCounters| counters.chunks_processed as f64;
+    report.against(
+        "ingest again, 1 % edited",
+        again.wall,
+        "s",
+        ("first", first.wall),
+    );
+    let embedded = told(again.counters);
+    report.against(
+        "chunks embedded again",
+        embedded,
+        "",
+        ("first", told(first.counters)),
+    );
+    report.figure("documents skipped", again.counters.docs_skipped as f64, "");
+
+    let peer = llama_index(files)?;
+    report.against("ingest", first.wall, "s", ("LlamaIndex", peer.seconds));
+    report.against("ingest, CPU", first.cpu, "s", ("LlamaIndex", peer.cpu));
+    report.figure("chunks of LlamaIndex", peer.chunks, "");
+    Ok(())
+}
+
+fn name(n: usize) -> String {
+    let kind = if n.is_multiple_of(2) { "md" } else { "html" };
+    format!("{n:04}.{kind}")
+}
+
+/// Half Markdown, half HTML, evenly taken from what there is.
+fn gather(into: &Path) -> anyhow::Result<u64> {
+    let home = PathBuf::from(std::env::var("HOME").unwrap_or_default());
+    let cargo = std::env::var_os("CARGO_HOME").map_or(home.join(".cargo"), PathBuf::from);
+    let sysroot = Command::new("rustc")
+        .args(["--print", "sysroot"])
+        .output()?;
+    let sysroot = PathBuf::from(String::from_utf8(sysroot.stdout)?.trim());
+    let markdown = [cargo.join("registry/src"), "/usr/share/doc".into()];
+    let html = [sysroot.join("share/doc"), "/usr/share/doc".into()];
+    let mut total = 0;
+    for (first, roots, kind, sizes) in [(0, markdown, "md", MARKDOWN), (1, html, "html", HTML)] {
+        let mut found = Vec::new();
+        for root in &roots {
+            find(root, kind, sizes, &mut found);
+        }
+        found.sort();
+        let wanted = FILES / 2;
+        ensure!(
+            found.len() >= wanted,
+            "only {} {kind} files of that size here",
+            found.len()
+        );
+        for n in 0..wanted {
+            let from = &found[n * found.len() / wanted];
+            total += std::fs::copy(from, into.join(name(2 * n + first)))?;
+        }
+    }
+    Ok(total)
+}
+
+fn find(folder: &Path, kind: &str, sizes: (u64, u64), found: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let (path, Ok(known)) = (entry.path(), entry.file_type()) else {
+            continue;
+        };
+        if known.is_dir() {
+            find(&path, kind, sizes, found);
+        } else if known.is_file() && path.extension().is_some_and(|end| end == kind) {
+            let size = entry.metadata().map_or(0, |meta| meta.len());
+            if (sizes.0..=sizes.1).contains(&size) {
+                found.push(path);
+            }
+        }
+    }
+}
+
+/// Says one thing more at the end of a paragraph in the middle.
+fn edit(path: &Path) -> anyhow::Result<()> {
+    let text = std::fs::read_to_string(path)?;
+    let middle = text.len() / 2;
+    let at = (middle..text.len())
+        .find(|at| text.is_char_boundary(*at) && text[*at..].starts_with("\n\n"));
+    let at = at.unwrap_or(text.len());
+    let (before, after) = text.split_at(at);
+    std::fs::write(path, format!("{before} This sentence is new.{after}"))?;
+    Ok(())
+}
+
+struct Bench {
+    engine: Arc<Engine>,
+    tenant: TenantId,
+    source: SourceId,
+    kb: model::KbId,
+    config: serde_json::Value,
+}
+
+struct Ingested {
+    wall: f64,
+    cpu: f64,
+    counters: JobCounters,
+}
+
+impl Bench {
+    async fn open(data: &Path, files: &Path) -> anyhow::Result<Self> {
+        let store = |name: &str| -> anyhow::Result<Arc<dyn object_store::ObjectStore>> {
+            let path = data.join(name);
+            std::fs::create_dir_all(&path)?;
+            let store = LocalFileSystem::new_with_prefix(path)?;
+            Ok(Arc::new(store.with_fsync(true)))
+        };
+        let url = format!("sqlite://{}", data.join("catalog.db").display());
+        let program = Program::new(std::env::current_exe()?, &["parse-child"]);
+        let cores = std::thread::available_parallelism()?.get();
+        let text = data.join("text");
+        let parts = Parts {
+            catalog: catalog::open(&catalog::Settings::new(url)).await?,
+            index: index::Index::open(index::Settings::default(), store("index")?, text).await?,
+            objects: Objects::new(store("objects")?),
+            embedder: Arc::new(crate::embed::open(&model_folder()?, cores)?),
+            sandbox: Arc::new(Sandbox::new(sandbox::Settings::default(), program)),
+            clock: Arc::new(SystemClock),
+            figures: engine::Figures::new(store("figures")?),
+        };
+        let engine = Arc::new(Engine::new(engine::Settings::default(), parts));
+        Self::furnish(engine, files).await
+    }
+
+    async fn furnish(engine: Arc<Engine>, files: &Path) -> anyhow::Result<Self> {
+        let parts = engine.parts();
+        let (now, info) = (parts.clock.now(), parts.embedder.info());
+        let first = FirstStart {
+            tenant_name: "bench".into(),
+            admin_login: "bench".into(),
+            admin_password_hash: String::new(),
+            kb_name: "bench".into(),
+            generation: GenerationSpec {
+                model: info.name.clone(),
+                dimension: info.dimension,
+                policy: ChunkPolicy::for_limit(info.max_tokens),
+            },
+        };
+        let first = parts.catalog.ensure_first_start(first, now).await?;
+        let config = serde_json::to_value(FolderSource {
+            roots: vec![files.to_owned()],
+            metadata: serde_json::Map::new(),
+            remove_missing: false,
+        })?;
+        let source = NewSource {
+            kb: first.kb,
+            kind: "folder".into(),
+            name: "bench".into(),
+            config: config.clone(),
+        };
+        let source = parts
+            .catalog
+            .create_source(first.tenant, source, now)
+            .await?;
+        Ok(Self {
+            tenant: first.tenant,
+            source: source.id,
+            kb: first.kb,
+            config,
+            engine,
+        })
+    }
+
+    /// A job over the whole folder, from its start to its end. The parsing children count.
+    async fn ingest(&self) -> anyhow::Result<Ingested> {
+        let catalog = &self.engine.parts().catalog;
+        let now = self.engine.parts().clock.now();
+        let job = NewJob {
+            kb: self.kb,
+            source: Some(self.source),
+            config: self.config.clone(),
+            initiated_by: None,
+        };
+        let job = catalog.create_job(self.tenant, job, now).await?;
+        let (begun, used) = (Instant::now(), cpu_of_all());
+        catalog.start_job(self.tenant, job.id, now).await?;
+        let workers = shell::Workers::start(self.engine.clone(), shell::Settings::default());
+        let counters = loop {
+            let job = catalog.job(self.tenant, job.id).await?;
+            match job.status {
+                JobStatus::Completed => break job.counters,
+                JobStatus::Running => tokio::time::sleep(Duration::from_millis(20)).await,
+                other => anyhow::bail!("the job is {other}: {:?}", job.error),
+            }
+        };
+        let wall = begun.elapsed().as_secs_f64();
+        workers.stop(Duration::from_secs(5)).await;
+        Ok(Ingested {
+            wall,
+            cpu: cpu_of_all() - used,
+            counters,
+        })
+    }
+
+    /// What the model was given, chunk by chunk.
+    async fn inputs(&self) -> anyhow::Result<Vec<String>> {
+        let (parts, mut inputs) = (self.engine.parts(), Vec::new());
+        let (tokens, limit) = (parts.embedder.tokens(), parts.embedder.info().max_tokens);
+        let mut page = Page::first(Page::MAX);
+        loop {
+            let active = parts.catalog.all_active(Some(self.tenant), page).await?;
+            for version in &active.items {
+                for stored in self.engine.chunks(self.tenant, version.version).await? {
+                    let input =
+                        pipeline::chunk::embedder_input(&stored.chunk, limit as usize, &*tokens);
+                    inputs.push(input.0);
+                }
+            }
+            let Some(after) = active.next else {
+                break;
+            };
+            page = Page {
+                after: Some(after),
+                ..Page::first(Page::MAX)
+            };
+        }
+        inputs.sort();
+        inputs.dedup();
+        Ok(inputs)
+    }
+}
+
+/// CPU seconds of this process and of the children it has waited for.
+fn cpu_of_all() -> f64 {
+    #[expect(unsafe_code, reason = "getrusage fills a plain struct")]
+    let children = unsafe {
+        let mut usage = std::mem::zeroed::<libc::rusage>();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
+        usage
+    };
+    let of = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
+    cpu_time().as_secs_f64() + of(children.ru_utime) + of(children.ru_stime)
+}
+
+#[derive(Deserialize)]
+struct Peer {
+    seconds: f64,
+    cpu: f64,
+    chunks: f64,
+}
+
+fn llama_index(files: &Path) -> anyhow::Result<Peer> {
+    let python = python(
+        "ingest",
+        &[&[LLAMA_INDEX], &crate::embed::PACKAGES[..]].concat(),
+    )?;
+    let cores = std::thread::available_parallelism()?.get();
+    let output = Command::new(python)
+        .arg(root().join("bench/peers/ingest.py"))
+        .args([files.as_os_str(), model_folder()?.as_os_str()])
+        .arg(cores.to_string())
+        .stderr(Stdio::inherit())
+        .output()?;
+    ensure!(output.status.success(), "the peer failed");
+    serde_json::from_slice(&output.stdout).context("the peer's answer")
+}
