@@ -31,8 +31,8 @@ pub enum Error {
     #[error("{why}")]
     CalledOff { why: &'static str },
     #[error(
-        "the knowledge base serves {serving}, but this server embeds with {ours}; \
-         start it with that model, or build a new generation of the knowledge base"
+        "the knowledge base serves {serving}, but this server embeds with {ours}: \
+         set also.* to that model, or build a new generation (`gristmill generations build`)"
     )]
     OtherModel { serving: String, ours: String },
     #[error("{what}: {why}")]
@@ -70,6 +70,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 const STOPPED: Duration = Duration::from_secs(30);
 /// How long to wait for a provider that asked us to slow down and named no time.
 const THROTTLE: Duration = Duration::from_secs(5);
+/// How soon to look again whether an account has something to spend.
+const QUOTA: Duration = Duration::from_secs(60);
 
 impl Error {
     // No wildcard arm: a new failure does not compile until someone decides.
@@ -145,7 +147,7 @@ impl Error {
 fn of_catalog(error: &catalog::Error) -> Disposition {
     use catalog::Error as Catalog;
     match error {
-        Catalog::Unavailable { .. } => Disposition::Retry { after: None },
+        Catalog::Unavailable { .. } | Catalog::Retired { .. } => Disposition::Retry { after: None },
         Catalog::Fenced { .. } => Disposition::Drop,
         Catalog::NotFound { .. } | Catalog::Conflict { .. } => Disposition::Reject,
         Catalog::Corrupt { .. } | Catalog::Open { .. } | Catalog::Refused { .. } => {
@@ -181,6 +183,13 @@ fn of_objects(error: &objects::Error) -> Disposition {
 
 fn of_embedding(error: &providers::Error) -> Disposition {
     use providers::Kind;
+    if let providers::Error::CircuitOpen { retry_after } = error {
+        // Nothing was tried, so nothing has failed.
+        return Disposition::Wait {
+            why: "the embedding service kept failing and is left alone for a while".to_owned(),
+            after: *retry_after,
+        };
+    }
     match error.kind() {
         Kind::Throttled { retry_after } => Disposition::Wait {
             why: "the embedding provider asked us to slow down".to_owned(),
@@ -188,7 +197,12 @@ fn of_embedding(error: &providers::Error) -> Disposition {
         },
         Kind::Transient { retry_after } => Disposition::Retry { after: retry_after },
         Kind::Input { .. } => Disposition::Reject,
-        Kind::Quota | Kind::Misconfigured => Disposition::Halt,
+        // A person can change that, and then everything goes on by itself.
+        Kind::Quota => Disposition::Wait {
+            why: error.to_string(),
+            after: QUOTA,
+        },
+        Kind::Misconfigured => Disposition::Halt,
     }
 }
 
@@ -196,5 +210,23 @@ fn of_parse(error: &sandbox::Error) -> Disposition {
     match error.fault() {
         sandbox::Fault::Document | sandbox::Fault::Budget => Disposition::Reject,
         sandbox::Fault::Ours => Disposition::Retry { after: None },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_left_alone_and_an_empty_account_are_waited_for() {
+        let after = Duration::from_secs(5);
+        let open = providers::Error::CircuitOpen { retry_after: after };
+        let quota = providers::Error::Quota {
+            message: "pay first".to_owned(),
+        };
+        for (error, wait) in [(open, after), (quota, QUOTA)] {
+            let disposition = Error::from(Arc::new(error)).disposition();
+            assert!(matches!(disposition, Disposition::Wait { after, .. } if after == wait));
+        }
     }
 }

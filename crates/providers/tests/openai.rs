@@ -2,13 +2,11 @@
 //!
 //! The double is a real listener on this machine; the waits it asks for are milliseconds.
 
-mod double;
-
 use std::time::Duration;
 
-use double::{Answer, Double};
 use providers::remote::Retry;
 use providers::{Embedder, Error, Kind, OpenAiEmbedder, OpenAiSettings, Secret};
+use testkit::double::{self, Answer, Double};
 
 const DIMENSION: u32 = 8;
 

@@ -5,6 +5,7 @@ mod build;
 mod clock;
 mod documents;
 mod faulty;
+pub mod double;
 pub mod papers;
 mod postgres;
 

@@ -145,6 +145,11 @@ impl Double {
         self.seen.lock().unwrap().keys.clone()
     }
 
+    /// Texts that were answered well, in order of arrival.
+    pub fn answered(&self) -> Vec<String> {
+        self.seen.lock().unwrap().answered.clone()
+    }
+
     pub fn assert_answered_once(&self, texts: &[String]) {
         let mut answered = self.seen.lock().unwrap().answered.clone();
         let mut texts = texts.to_vec();
