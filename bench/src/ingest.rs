@@ -18,7 +18,6 @@ use engine::jobs::FolderSource;
 use engine::{Engine, Objects, Parts, SystemClock};
 use model::{ChunkPolicy, JobStatus, SourceId, TenantId};
 use object_store::local::LocalFileSystem;
-use providers::Embedder;
 use sandbox::{Program, Sandbox};
 use serde::Deserialize;
 

@@ -204,7 +204,7 @@ fn cut(
         filename: Some("entry.md".to_owned()),
         media_type: None,
     };
-    let parsed = parse::parse(&page.into(), &hints, &parse::Limits::default())?;
+    let parsed = parse::parse(page.as_bytes(), &hints, &parse::Limits::default())?;
     let cut = |unit: &Unit| {
         let chunks = pipeline::chunk::chunk(unit, ChunkPolicy::for_limit(limit), &*tokens);
         let made = |chunk: Chunk| Cut {

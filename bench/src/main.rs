@@ -34,7 +34,6 @@ const TOPICS: &[Topic] = &[
     ("coordinator", coordinator::run),
     ("embed", embed::run),
     ("embed-int8", quantised::run),
-    ("embed-ir", embed::search),
     ("embed-ir", ir::run),
     ("http", http::run),
     ("index", index::run),

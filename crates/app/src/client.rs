@@ -80,6 +80,10 @@ impl Client {
         self.json(Method::POST, path, body.into()).await
     }
 
+    pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
+        self.json(Method::DELETE, path, Body::empty()).await
+    }
+
     async fn json<T: DeserializeOwned>(
         &self,
         method: Method,

@@ -5,24 +5,35 @@ use std::sync::Arc;
 
 use providers::{Embedder, HashSettings, LocalSettings, OpenAiSettings, Secret, Settings};
 
-use crate::config::Config;
+use crate::config::{Config, Embedding};
 use crate::explain::{Hinted, hinted};
 
 /// Where `make run` puts the weights it fetches.
 const FETCHED: &str = ".tools/models/all-MiniLM-L6-v2";
 
 pub fn open(config: &Config) -> anyhow::Result<Arc<dyn Embedder>> {
-    let settings = settings(config)?;
+    open_one(&config.embedding)
+}
+
+/// The second model, where one is configured.
+pub fn open_also(config: &Config) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
+    if config.also.provider.is_empty() {
+        return Ok(None);
+    }
+    open_one(&config.also.clone().into()).map(Some)
+}
+
+fn open_one(embedding: &Embedding) -> anyhow::Result<Arc<dyn Embedder>> {
+    let settings = settings(embedding)?;
     providers::open(&settings).map_err(|error| {
         let hint = "`make model` fetches the default model; `gristmill doctor` says more";
         anyhow::Error::new(error).context(Hinted::new("the embedding model cannot be used", hint))
     })
 }
 
-fn settings(config: &Config) -> anyhow::Result<Settings> {
-    let embedding = &config.embedding;
+fn settings(embedding: &Embedding) -> anyhow::Result<Settings> {
     match embedding.provider.as_str() {
-        "local" => Ok(Settings::Local(LocalSettings::of(local_folder(config)))),
+        "local" => Ok(Settings::Local(LocalSettings::of(folder_of(embedding)))),
         "hash" => {
             let mut hash = HashSettings::default();
             if embedding.dimension > 0 {
@@ -33,7 +44,7 @@ fn settings(config: &Config) -> anyhow::Result<Settings> {
             }
             Ok(Settings::Hash(hash))
         }
-        "openai" => Ok(Settings::OpenAi(remote(config)?)),
+        "openai" => Ok(Settings::OpenAi(remote(embedding)?)),
         other => Err(hinted(
             format!("`{other}` is not an embedding provider"),
             "set embedding.provider to local, openai or hash",
@@ -41,8 +52,7 @@ fn settings(config: &Config) -> anyhow::Result<Settings> {
     }
 }
 
-fn remote(config: &Config) -> anyhow::Result<OpenAiSettings> {
-    let embedding = &config.embedding;
+fn remote(embedding: &Embedding) -> anyhow::Result<OpenAiSettings> {
     if embedding.url.is_empty() || embedding.model.is_empty() {
         return Err(hinted(
             "the openai provider needs to know where and what",
@@ -59,8 +69,12 @@ fn remote(config: &Config) -> anyhow::Result<OpenAiSettings> {
 
 /// As configured; else beside the working folder, else beside the program.
 pub fn local_folder(config: &Config) -> PathBuf {
-    if !config.embedding.path.is_empty() {
-        return config.embedding.path.clone().into();
+    folder_of(&config.embedding)
+}
+
+fn folder_of(embedding: &Embedding) -> PathBuf {
+    if !embedding.path.is_empty() {
+        return embedding.path.clone().into();
     }
     let here = PathBuf::from(FETCHED);
     let beside = std::env::current_exe().ok().and_then(|program| {

@@ -59,7 +59,11 @@ impl House {
             clock: Arc::new(SystemClock),
             figures: Figures::new(store(folder.path())?),
         };
-        let engine = Arc::new(Engine::new(engine_settings(folder, config), parts));
+        let mut engine = Engine::new(engine_settings(folder, config), parts);
+        if let Some(second) = embedding::open_also(config)? {
+            engine = engine.also(second);
+        }
+        let engine = Arc::new(engine);
         // The lock is ours, so whoever held leases here is dead.
         // The folder is ours alone, and so is a catalog inside it; a shared one is not.
         if config.catalog.url.is_empty() {

@@ -118,6 +118,9 @@ async fn perform(config: &Config, command: Command) -> anyhow::Result<ExitCode> 
         Command::Runs(args) => commands::runs::run(config, &args).await.map(|()| done),
         Command::Documents(args) => commands::documents::run(config, &args).await.map(|()| done),
         Command::Jobs(args) => commands::jobs::run(config, &args).await.map(|()| done),
+        Command::Generations(args) => commands::generations::run(config, &args)
+            .await
+            .map(|()| done),
         Command::DeadLetters(args) => commands::dead_letters::run(config, &args)
             .await
             .map(|()| done),

@@ -9,6 +9,9 @@ pub enum Error {
     NotFound { what: &'static str, id: String },
     #[error("{what}: {why}")]
     Conflict { what: &'static str, why: String },
+    /// It was read before another took its place: read it again.
+    #[error("generation {generation} serves no more")]
+    Retired { generation: model::GenerationId },
     /// The lease was lost to a later claim, or the work is gone: write nothing, forget it.
     #[error("the claim on work {work} is no longer held")]
     Fenced { work: i64 },
@@ -35,7 +38,7 @@ impl Error {
     /// Whether the same call may succeed later with nothing changed by the caller.
     pub const fn is_retryable(&self) -> bool {
         match self {
-            Self::Unavailable { .. } => true,
+            Self::Unavailable { .. } | Self::Retired { .. } => true,
             Self::NotFound { .. }
             | Self::Conflict { .. }
             | Self::Fenced { .. }

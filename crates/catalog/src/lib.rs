@@ -18,6 +18,7 @@ pub use error::Error;
 pub use records::*;
 pub use scratch::Scratch;
 pub use seam::{
-    Accounts, Audit, Backup, Catalog, Frozen, Hooks, Jobs, Library, Operations, Queue, Runs,
+    Accounts, Audit, Backup, Catalog, Frozen, Generations, Hooks, Jobs, Library, Operations, Queue,
+    Runs,
 };
 pub use sql::{Settings, load, open};

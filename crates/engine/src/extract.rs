@@ -21,7 +21,7 @@ impl Engine {
             .catalog
             .version(claim.tenant, claim.step.version())
             .await?;
-        self.check_model(&version.generation)?;
+        self.model(&version.generation)?;
         let key = Key::unit(claim.tenant, version.id, pass, name);
         let unit: Unit = self.parts.objects.get_json(&key).await?;
         self.pass(claim, Stage::Chunking);
@@ -89,7 +89,8 @@ impl Engine {
         chunks: Vec<Cut>,
         language: Option<&str>,
     ) -> Result<(Vec<IndexedChunk>, u64), Error> {
-        let model = &self.parts.embedder.info().name;
+        let at_hand = self.model(&version.generation)?;
+        let model = &version.generation.spec.model;
         let (chunks, passages): (Vec<Chunk>, Vec<Passage>) = chunks
             .into_iter()
             .map(|cut| cut.passage(version, unit))
@@ -112,7 +113,7 @@ impl Engine {
             kb: version.kb,
             model: model.clone(),
         };
-        let mut fresh = self.embeddings.embed(&key, missing).await?.into_iter();
+        let mut fresh = at_hand.embeddings.embed(&key, missing).await?.into_iter();
         let indexed = chunks
             .into_iter()
             .zip(known)
@@ -135,8 +136,9 @@ impl Engine {
         generation: &catalog::Generation,
     ) -> Result<Vec<Cut>, Error> {
         let policy = generation.spec.policy;
-        let tokens = self.parts.embedder.tokens();
-        let limit = self.parts.embedder.info().max_tokens as usize;
+        let embedder = &self.model(generation)?.embedder;
+        let tokens = embedder.tokens();
+        let limit = embedder.info().max_tokens as usize;
         tokio::task::spawn_blocking(move || {
             let chunks = pipeline::chunk::chunk(&unit, policy, &*tokens);
             let cut = |chunk| Cut::new(chunk, limit, &*tokens);

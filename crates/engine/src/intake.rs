@@ -155,11 +155,27 @@ impl Engine {
     /// Keeps the original, then tells the catalog: durable, then done.
     pub async fn admit(&self, kb: &Kb, intake: Intake, staged: Staged) -> Result<Admitted, Error> {
         let _open = self.door.read().await;
-        let admission = self.keep(kb, intake, staged).await?;
-        let now = self.parts.clock.now();
-        let admitted = self.parts.catalog.admit(admission, now).await?;
-        self.work_added();
-        Ok(admitted)
+        let mut admission = self.keep(kb, intake, staged).await?;
+        loop {
+            let now = self.parts.clock.now();
+            let admitted = self.parts.catalog.admit(admission.clone(), now).await;
+            if !is_retired(&admitted) {
+                self.work_added();
+                return Ok(admitted?);
+            }
+            self.follow(kb, std::slice::from_mut(&mut admission))
+                .await?;
+        }
+    }
+
+    /// Another generation serves since the caller looked: it is the one to be admitted to.
+    pub(crate) async fn follow(&self, kb: &Kb, admissions: &mut [Admission]) -> Result<(), Error> {
+        let kb = self.parts.catalog.kb(kb.tenant, kb.id).await?;
+        for admission in admissions {
+            admission.generation = kb.serving.id;
+            admission.config = self.run_config(&kb);
+        }
+        Ok(())
     }
 
     /// Makes the original durable under its hash and says what the catalog should be told.
@@ -170,6 +186,8 @@ impl Engine {
         intake: Intake,
         staged: Staged,
     ) -> Result<Admission, Error> {
+        // Refused here rather than in every step: nothing could be embedded.
+        self.model(&kb.serving)?;
         let original = Key::original(intake.tenant, &staged.hash);
         match staged.body {
             // The same bytes are stored already when a folder is ingested again.
@@ -202,4 +220,8 @@ impl Engine {
             trace: intake.trace,
         })
     }
+}
+
+pub(crate) fn is_retired<T>(admitted: &Result<T, catalog::Error>) -> bool {
+    matches!(admitted, Err(catalog::Error::Retired { .. }))
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sources::folder::{self, Cursor, Folder, Found, Walk};
 use tokio_util::io::ReaderStream;
 
-use crate::intake::{Identity, Intake, StageError};
+use crate::intake::{Identity, Intake, StageError, is_retired};
 use crate::{Engine, Error};
 
 /// What a folder source keeps in its configuration.
@@ -103,16 +103,22 @@ impl Engine {
         listing.walk = Some(walk);
         let exhausted = found.exhausted;
         let _open = self.door.read().await;
-        let batch = self.read_batch(listing, found).await?;
+        let mut batch = self.read_batch(listing, found).await?;
         if exhausted && listing.source.remove_missing {
             // Before the batch that ends the listing: killed here, it is listed again.
             self.remove_unseen(listing, &batch).await?;
         }
-        let now = self.parts.clock.now();
-        self.parts
-            .catalog
-            .admit_batch(&listing.claim, batch, now)
-            .await?;
+        loop {
+            let now = self.parts.clock.now();
+            let catalog = &self.parts.catalog;
+            let admitted = catalog.admit_batch(&listing.claim, batch.clone(), now);
+            let admitted = admitted.await;
+            if !is_retired(&admitted) {
+                admitted?;
+                break;
+            }
+            self.follow(&listing.kb, &mut batch.admissions).await?;
+        }
         self.work_added();
         Ok(if exhausted {
             Turn::Exhausted

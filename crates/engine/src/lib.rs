@@ -13,10 +13,12 @@ pub mod clock;
 mod embedding;
 mod error;
 pub mod figures;
+pub mod generations;
 pub mod guard;
 pub mod intake;
 pub mod janitor;
 pub mod jobs;
+mod models;
 pub mod objects;
 pub mod reading;
 mod removal;
@@ -54,6 +56,8 @@ pub use verify::{Disagreement, Verified};
 
 use embedding::Embeddings;
 use figures::Timed;
+use generations::Readers;
+use models::Model;
 
 /// What can be tuned: plain values from configuration.
 #[derive(Debug, Clone)]
@@ -92,6 +96,7 @@ pub struct Parts {
     pub catalog: Arc<dyn Catalog>,
     pub index: Index,
     pub objects: Objects,
+    /// Embeds what is new; see [`Engine::also`] for others.
     pub embedder: Arc<dyn Embedder>,
     pub sandbox: Arc<Sandbox>,
     pub clock: Arc<dyn Clock>,
@@ -101,7 +106,9 @@ pub struct Parts {
 pub struct Engine {
     settings: Settings,
     parts: Parts,
-    embeddings: Embeddings,
+    first: Model,
+    others: Vec<Model>,
+    readers: Readers,
     news: watch::Sender<u64>,
     passings: broadcast::Sender<Passing>,
     /// Read while an original is counted on before the catalog knows of it; written while
@@ -123,11 +130,16 @@ pub struct Housekeeping {
 
 impl Engine {
     pub fn new(settings: Settings, parts: Parts) -> Self {
-        let embeddings = Embeddings::start(settings.embedding, parts.embedder.clone());
+        let first = Model {
+            embedder: parts.embedder.clone(),
+            embeddings: Embeddings::start(settings.embedding, parts.embedder.clone()),
+        };
         Self {
             settings,
             parts,
-            embeddings,
+            first,
+            others: Vec::new(),
+            readers: Readers::default(),
             news: watch::Sender::new(0),
             passings: broadcast::Sender::new(stage::BEHIND),
             door: RwLock::new(()),

@@ -131,12 +131,21 @@ impl Engine {
 
     /// Index first, then objects, then the rows that name them: what is left of an
     /// interrupted removal can always be found again.
-    async fn forget(&self, tenant: TenantId, removing: &[Removing]) -> Result<(), Error> {
+    pub(crate) async fn forget(
+        &self,
+        tenant: TenantId,
+        removing: &[Removing],
+    ) -> Result<(), Error> {
         let _moving = self.still.read().await;
         let mut receipts = Vec::with_capacity(removing.len());
         for version in removing {
             let space = space_of(tenant, version);
-            receipts.push(self.parts.index.forget(space, version.version).await?);
+            match self.parts.index.forget(space, version.version).await {
+                Ok(receipt) => receipts.push(receipt),
+                // Its whole generation was forgotten before.
+                Err(index::Error::ForgottenSpace) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         for receipt in receipts {
             receipt.durable().await?;

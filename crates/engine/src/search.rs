@@ -3,6 +3,7 @@
 //! The active set is taken first, then a snapshot at least that new: a version
 //! that is active is always found, and nothing that is not active ever is.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use catalog::{Kb, LiveFilter, VersionRow};
@@ -76,7 +77,15 @@ const LEG_LEAST: usize = 50;
 
 impl Engine {
     pub async fn search(&self, kb: &Kb, request: &Request) -> Result<Vec<Hit>, Error> {
-        self.timed(Timed::Search, self.answer(kb, request)).await
+        let mut kb = Cow::Borrowed(kb);
+        loop {
+            let answer = self.timed(Timed::Search, self.answer(&kb, request)).await;
+            let Err(Error::Catalog(catalog::Error::Retired { .. })) = answer else {
+                return answer;
+            };
+            // Switched since the caller looked: what serves now answers.
+            kb = Cow::Owned(self.parts.catalog.kb(kb.tenant, kb.id).await?);
+        }
     }
 
     async fn answer(&self, kb: &Kb, request: &Request) -> Result<Vec<Hit>, Error> {
@@ -86,6 +95,8 @@ impl Engine {
                 why: "write what you are looking for".to_owned(),
             });
         }
+        // Before it is asked whether it serves: from here on the index keeps it.
+        let _reading = self.readers.enter(kb.serving.id);
         let live = self
             .parts
             .catalog
@@ -94,7 +105,7 @@ impl Engine {
                 kb.id,
                 LiveFilter {
                     as_of: request.as_of,
-                    generation: None,
+                    generation: Some(kb.serving.id),
                     documents: request.filter.documents.clone(),
                     metadata: request.filter.metadata.clone(),
                     language: request.filter.language.clone(),
@@ -126,9 +137,8 @@ impl Engine {
         let vector = if request.mode == Mode::Text {
             Vec::new()
         } else {
-            self.check_model(&kb.serving)?;
-            let query = self
-                .parts
+            let model = self.model(&kb.serving)?;
+            let query = model
                 .embedder
                 .embed_query(&request.query)
                 .await
@@ -195,20 +205,6 @@ impl Engine {
             });
         }
         Ok(hits)
-    }
-
-    /// A knowledge base answers only in the model it was built with.
-    pub(crate) fn check_model(&self, generation: &catalog::Generation) -> Result<(), Error> {
-        let ours = &self.parts.embedder.info().name;
-        let serving = &generation.spec.model;
-        if ours == serving {
-            Ok(())
-        } else {
-            Err(Error::OtherModel {
-                serving: serving.to_string(),
-                ours: ours.to_string(),
-            })
-        }
     }
 }
 

@@ -113,6 +113,12 @@ impl Index {
         self.write(Op::ForgetAll(scope)).await
     }
 
+    /// Whether all of a generation was removed.
+    pub async fn has_forgotten(&self, space: Space) -> Result<bool, Error> {
+        let view = self.store.db.snapshot().doing("take a snapshot")?;
+        Ok(read_space(&view, space).await?.forgotten)
+    }
+
     /// Embeddings to reuse, keyed by tenant, model and exact input.
     pub async fn embeddings(
         &self,

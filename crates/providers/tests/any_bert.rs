@@ -82,6 +82,10 @@ fn safetensors(tensors: &Tensors) -> Vec<u8> {
     [&length[..], &header, &data].concat()
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test's scratch folder need not survive anything"
+)]
 fn write(folder: &Path, tensors: &Tensors) {
     let config = json!({
         "model_type": "bert", "hidden_size": WIDTH, "intermediate_size": INNER,

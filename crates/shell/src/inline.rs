@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
+use crate::generations;
 use crate::housekeeping;
 use crate::jobs;
 use crate::lease::{Held, beat};
@@ -112,6 +113,11 @@ impl Workers {
             engine.clone(),
             settings,
             deliveries.clone(),
+            stop.clone(),
+        )));
+        loops.push(tokio::spawn(generations::run(
+            engine.clone(),
+            settings,
             stop.clone(),
         )));
         loops.push(tokio::spawn(housekeeping::run(

@@ -4,6 +4,7 @@
 //! engine's answer into its runtime's acknowledgement. An `if` about documents
 //! does not belong here.
 
+mod generations;
 mod housekeeping;
 pub mod inline;
 mod jobs;

@@ -4,8 +4,8 @@
 mod build;
 mod clock;
 mod documents;
-mod faulty;
 pub mod double;
+mod faulty;
 pub mod papers;
 mod postgres;
 

@@ -8,7 +8,7 @@ mod notices;
 mod once;
 mod operations;
 mod people;
-mod served;
+pub mod served;
 mod uploads;
 
 /// Runs each scenario against a server on SQLite and against one on PostgreSQL.

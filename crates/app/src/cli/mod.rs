@@ -1,6 +1,7 @@
 //! The command line as clap knows it: what can be asked, nothing of how it is done.
 
 mod documents;
+mod generations;
 mod work;
 
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 pub use documents::{DocumentAction, DocumentList, Documents, One};
+pub use generations::{Build, GenerationAction, Generations, InKb, Switch};
 pub use work::{DeadLetters, JobAction, Jobs, LetterAction, RunAction, RunList, Runs};
 
 /// Turns files into a searchable knowledge base whose every answer can be traced to the page it came from.
@@ -51,6 +53,8 @@ pub enum Command {
     Documents(Documents),
     /// Lists jobs, or controls one
     Jobs(Jobs),
+    /// Builds a knowledge base anew with another model or other chunks while it answers
+    Generations(Generations),
     /// Lists what failed for good, or shows, replays or drops one
     DeadLetters(DeadLetters),
     /// Says how things stand

@@ -5,6 +5,7 @@ pub mod crash_test;
 pub mod dead_letters;
 pub mod doctor;
 pub mod documents;
+pub mod generations;
 pub mod ingest;
 pub mod inspect;
 pub mod isolation;

@@ -107,7 +107,11 @@ pub const KEYS: &[Key] = &[
         "how callers reach the server; empty for as each of them did",
     ),
     Key::new("embedding.provider", Text, "local, openai or hash"),
-    Key::new("embedding.path", Text, "folder of a local model"),
+    Key::new(
+        "embedding.path",
+        Text,
+        "folder of any BERT-like sentence-transformers model; the default one is made for English",
+    ),
     Key::new(
         "embedding.url",
         Text,
@@ -125,6 +129,17 @@ pub const KEYS: &[Key] = &[
         "tokens the remote model reads of one input",
     ),
     Key::new("embedding.api_key", Text, "key of the remote model").secret(),
+    Key::new(
+        "also.provider",
+        Text,
+        "a second model, for knowledge bases that serve it while their next generation is built",
+    ),
+    Key::new("also.path", Text, "as embedding.path"),
+    Key::new("also.url", Text, "as embedding.url"),
+    Key::new("also.model", Text, "as embedding.model"),
+    Key::new("also.dimension", Number, "as embedding.dimension"),
+    Key::new("also.max_tokens", Number, "as embedding.max_tokens"),
+    Key::new("also.api_key", Text, "as embedding.api_key").secret(),
     Key::new(
         "chunks.strategy",
         Text,

@@ -30,6 +30,7 @@ pub struct Config {
     pub upload: Upload,
     pub http: Http,
     pub embedding: Embedding,
+    pub also: Also,
     pub chunks: Chunks,
     pub workers: Workers,
     pub guard: Guard,
@@ -54,6 +55,7 @@ impl Default for Config {
             upload: Upload::default(),
             http: Http::default(),
             embedding: Embedding::default(),
+            also: Also::default(),
             chunks: Chunks::default(),
             workers: Workers::default(),
             guard: Guard::default(),
@@ -115,6 +117,30 @@ section!(Embedding {
     max_tokens: u32 = 0,
     api_key: String = String::new(),
 });
+section!(Also {
+    provider: String = String::new(),
+    path: String = String::new(),
+    url: String = String::new(),
+    model: String = String::new(),
+    dimension: u32 = 0,
+    max_tokens: u32 = 0,
+    api_key: String = String::new(),
+});
+
+impl From<Also> for Embedding {
+    fn from(also: Also) -> Self {
+        Self {
+            provider: also.provider,
+            path: also.path,
+            url: also.url,
+            model: also.model,
+            dimension: also.dimension,
+            max_tokens: also.max_tokens,
+            api_key: also.api_key,
+        }
+    }
+}
+
 section!(Chunks {
     strategy: model::Strategy = model::Strategy::Structural,
 });

@@ -53,6 +53,12 @@ pub struct Kb {
     pub created_at: DateTime<Utc>,
 }
 
+impl Kb {
+    pub fn building_id(&self) -> Option<GenerationId> {
+        self.building.as_ref().map(|generation| generation.id)
+    }
+}
+
 words! {
     /// Why a run exists.
     RunType {
@@ -193,7 +199,7 @@ pub struct UnitRow {
 pub struct LiveFilter {
     /// What answered then, instead of now.
     pub as_of: Option<DateTime<Utc>>,
-    /// The serving generation unless another is named.
+    /// The serving generation unless another is named; one that is retired answers nothing.
     pub generation: Option<GenerationId>,
     pub documents: Vec<DocumentId>,
     /// Every pair must be among the version's metadata.

@@ -2,6 +2,7 @@
 
 mod account;
 mod audit;
+mod generation;
 mod hook;
 mod job;
 mod library;
@@ -15,6 +16,7 @@ mod standing;
 
 pub use account::*;
 pub use audit::*;
+pub use generation::*;
 pub use hook::*;
 pub use job::*;
 pub use library::*;

@@ -1,6 +1,6 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use model::{DocumentId, GenerationId, KbId, SourceUri, TenantId, UserId, VersionId};
+use model::{DocumentId, KbId, SourceUri, TenantId, UserId, VersionId};
 
 use crate::{
     Activated, Activation, ActivationRow, ActiveVersion, Admission, Admitted, Claim,
@@ -24,23 +24,6 @@ pub trait Library {
     async fn kb(&self, tenant: TenantId, kb: KbId) -> Result<Kb, Error>;
 
     async fn kb_by_name(&self, tenant: TenantId, name: &str) -> Result<Kb, Error>;
-
-    /// Opens the next generation beside the one that serves. At most one is being built.
-    async fn begin_generation(
-        &self,
-        tenant: TenantId,
-        kb: KbId,
-        spec: GenerationSpec,
-        now: DateTime<Utc>,
-    ) -> Result<Kb, Error>;
-
-    /// The generation being built serves from now on; the one that served is retired.
-    async fn switch_generation(
-        &self,
-        tenant: TenantId,
-        kb: KbId,
-        generation: GenerationId,
-    ) -> Result<Kb, Error>;
 
     /// Document, version, run, job claim, first step and event, or nothing of them.
     ///

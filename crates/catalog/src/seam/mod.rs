@@ -6,6 +6,7 @@
 mod accounts;
 mod audit;
 mod backup;
+mod generations;
 mod hooks;
 mod jobs;
 mod library;
@@ -16,6 +17,7 @@ mod runs;
 pub use accounts::Accounts;
 pub use audit::Audit;
 pub use backup::{Backup, Frozen};
+pub use generations::Generations;
 pub use hooks::Hooks;
 pub use jobs::Jobs;
 pub use library::Library;
@@ -25,11 +27,33 @@ pub use runs::Runs;
 
 /// The whole catalog, as `Arc<dyn Catalog>` hands it round.
 pub trait Catalog:
-    Accounts + Library + Queue + Runs + Jobs + Hooks + Operations + Audit + Backup + Send + Sync
+    Accounts
+    + Library
+    + Generations
+    + Queue
+    + Runs
+    + Jobs
+    + Hooks
+    + Operations
+    + Audit
+    + Backup
+    + Send
+    + Sync
 {
 }
 
 impl<T> Catalog for T where
-    T: Accounts + Library + Queue + Runs + Jobs + Hooks + Operations + Audit + Backup + Send + Sync
+    T: Accounts
+        + Library
+        + Generations
+        + Queue
+        + Runs
+        + Jobs
+        + Hooks
+        + Operations
+        + Audit
+        + Backup
+        + Send
+        + Sync
 {
 }

@@ -13,7 +13,8 @@ use super::events::{News, tell};
 use super::ledger::{self, Fact};
 use super::{Tx, versions};
 use crate::{
-    Activated, Activation, ActivationCause, Claim, Error, LedgerKind, Version, VersionState,
+    Activated, Activation, ActivationCause, Claim, Error, GenerationState, LedgerKind, Version,
+    VersionState,
 };
 
 pub async fn activate<DB: Dialect>(
@@ -33,11 +34,13 @@ pub async fn activate<DB: Dialect>(
     if version.pass != activation.pass || version.units_open > 0 {
         return Err(Error::Fenced { work: claim.work });
     }
-    let overtaken = removal.overtakes(&version) || newer::<DB>(c, &version, &removal).await?;
+    let from = opens::<DB>(c, &version, &removal, now).await?;
+    let overtaken = from.is_none();
     record::<DB>(c, claim, activation, overtaken).await?;
-    if !overtaken {
+    if let Some(from) = from {
         let serving = Serving {
             cause: ActivationCause::Run,
+            from,
             by: None,
             activation,
         };
@@ -131,6 +134,39 @@ async fn removal<DB: Dialect>(
     row.map(read).transpose()
 }
 
+/// From when the version serves; `None` when it was overtaken. In a generation being built
+/// a version serves as what it is a copy of: as long as that does, and since then.
+async fn opens<DB: Dialect>(
+    c: &mut Tx<DB>,
+    version: &Version,
+    removal: &Removal,
+    now: DateTime<Utc>,
+) -> Result<Option<DateTime<Utc>>, Error> {
+    if version.generation.state == GenerationState::Building {
+        return mirrored::<DB>(c, version).await;
+    }
+    let overtaken = removal.overtakes(version) || newer::<DB>(c, version, removal).await?;
+    Ok((!overtaken).then_some(now))
+}
+
+/// Since when the serving generation has answered with these bytes.
+async fn mirrored<DB: Dialect>(
+    c: &mut Tx<DB>,
+    version: &Version,
+) -> Result<Option<DateTime<Utc>>, Error> {
+    let row = query(
+        "SELECT a.opened_at FROM activations a
+         JOIN generations g ON g.id = a.generation_id AND g.state = 'serving'
+         JOIN document_versions v ON v.id = a.version_id
+         WHERE a.document_id = $1 AND a.closed_at IS NULL AND v.content_hash = $2",
+    )
+    .bind(version.document.as_uuid())
+    .bind(bytes(&version.content_hash))
+    .fetch_optional(c)
+    .await?;
+    row.map(|row| Cells::<DB>(&row).at("opened_at")).transpose()
+}
+
 /// Whether a version that has served stands after this one in the source's order. What
 /// served before the document was removed counts no more.
 async fn newer<DB: Dialect>(
@@ -186,6 +222,7 @@ async fn record<DB: Dialect>(
 /// How a version comes to serve.
 struct Serving<'a> {
     cause: ActivationCause,
+    from: DateTime<Utc>,
     by: Option<UserId>,
     activation: &'a Activation,
 }
@@ -198,8 +235,9 @@ async fn open<DB: Dialect>(
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
     let change = next_change::<DB>(c, version.generation.id).await?;
-    let closed = close::<DB>(c, version.document, version.generation.id, change, now).await?;
-    let opened_at = closed.as_ref().map_or(now, |closed| now.max(closed.at));
+    let from = serving.from;
+    let closed = close::<DB>(c, version.document, version.generation.id, change, from).await?;
+    let opened_at = closed.as_ref().map_or(from, |closed| from.max(closed.at));
     query(
         "INSERT INTO activations (id, tenant_id, kb_id, generation_id, document_id, version_id,
              number, needs_flush, chunks, cause, opened_by, replaced, change, opened_at)
@@ -222,7 +260,8 @@ async fn open<DB: Dialect>(
     .execute(&mut *c)
     .await?;
     touch::<DB>(c, version.document, now).await?;
-    ledger::append::<DB>(c, fact(version, &serving), now).await
+    // The ledger tells since when, so that what must have answered can be told by it alone.
+    ledger::append::<DB>(c, fact(version, &serving), from).await
 }
 
 fn fact(version: &Version, serving: &Serving<'_>) -> Fact {
@@ -318,12 +357,19 @@ pub async fn rollback<DB: Dialect>(
             "it was never finished and cannot serve",
         ));
     };
+    if version.generation.state == GenerationState::Retired {
+        return Err(Error::conflict(
+            "version",
+            "its generation serves no more; ingest its original again",
+        ));
+    }
     if serves::<DB>(c, version.id).await? {
         return Ok(());
     }
     let activation = stored(&version, root_hash, flush);
     let serving = Serving {
         cause: ActivationCause::Rollback,
+        from: now,
         by,
         activation: &activation,
     };

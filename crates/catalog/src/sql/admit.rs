@@ -13,7 +13,7 @@ use super::cells::{Cells, bytes, json, text};
 use super::dialect::Dialect;
 use super::events::{News, tell};
 use super::{Tx, metadata, work};
-use crate::{Admission, Admitted, Error, Outcome, SkipReason};
+use crate::{Admission, Admitted, Error, GenerationState, Outcome, RunType, SkipReason};
 
 pub async fn admit<DB: Dialect>(
     c: &mut Tx<DB>,
@@ -65,23 +65,31 @@ pub fn news(admission: &Admission, admitted: &Admitted) -> News {
     }
 }
 
-/// Locks the knowledge base, whose next number is about to be taken.
+/// Locks the knowledge base, whose next number is about to be taken; then its generations
+/// stay as they are.
 async fn lock_place<DB: Dialect>(c: &mut Tx<DB>, admission: &Admission) -> Result<(), Error> {
     let sql = format!(
-        "SELECT id FROM knowledge_bases WHERE id = $1 AND tenant_id = $2
-           AND EXISTS (SELECT 1 FROM generations g
-               WHERE g.id = $3 AND g.kb_id = $1 AND g.state <> 'retired') {}",
+        "SELECT id FROM knowledge_bases WHERE id = $1 AND tenant_id = $2 {}",
         DB::FOR_UPDATE
     );
     let found = query(AssertSqlSafe(sql))
         .bind(admission.kb.as_uuid())
         .bind(admission.tenant.as_uuid())
-        .bind(admission.generation.as_uuid())
-        .fetch_optional(c)
+        .fetch_optional(&mut *c)
         .await?;
-    found
-        .map(drop)
-        .ok_or_else(|| Error::not_found("knowledge base", admission.kb))
+    found.ok_or_else(|| Error::not_found("knowledge base", admission.kb))?;
+    let row = query("SELECT state FROM generations WHERE id = $1 AND kb_id = $2")
+        .bind(admission.generation.as_uuid())
+        .bind(admission.kb.as_uuid())
+        .fetch_optional(c)
+        .await?
+        .ok_or_else(|| Error::not_found("generation", admission.generation))?;
+    match Cells::<DB>(&row).word("state")? {
+        GenerationState::Serving | GenerationState::Building => Ok(()),
+        GenerationState::Retired => Err(Error::Retired {
+            generation: admission.generation,
+        }),
+    }
 }
 
 /// The document's id, and whether this admission made it.
@@ -209,12 +217,15 @@ async fn begin<DB: Dialect>(
     insert_version::<DB>(c, document, version, run, admission, now).await?;
     metadata::insert::<DB>(c, admission.kb, version, &admission.metadata).await?;
     insert_run::<DB>(c, document, version, run, admission, now).await?;
-    query("UPDATE documents SET latest_version = $2, updated_at = $3 WHERE id = $1")
-        .bind(document.as_uuid())
-        .bind(version.as_uuid())
-        .bind(now)
-        .execute(&mut *c)
-        .await?;
+    // A copy for the generation being built is the document's latest once that serves.
+    if admission.run_type != RunType::Reindex {
+        query("UPDATE documents SET latest_version = $2, updated_at = $3 WHERE id = $1")
+            .bind(document.as_uuid())
+            .bind(version.as_uuid())
+            .bind(now)
+            .execute(&mut *c)
+            .await?;
+    }
     work::enqueue::<DB>(c, &Step::Prep { version }, now).await?;
     let outcome = if fresh {
         Outcome::New

@@ -186,7 +186,7 @@ async fn gone<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<bool, E
     Ok(row.is_some())
 }
 
-fn removed(version: &Removing) -> Fact {
+pub fn removed(version: &Removing) -> Fact {
     Fact {
         tenant: version.tenant,
         document: version.document,

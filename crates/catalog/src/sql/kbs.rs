@@ -11,7 +11,7 @@ use super::dialect::Dialect;
 use crate::{Error, Generation, GenerationSpec, GenerationState, Kb, Retention};
 
 /// A knowledge base beside each of its open generations.
-const KBS: &str = "SELECT k.id, k.tenant_id, k.name, k.retention, k.created_at,
+pub const KBS: &str = "SELECT k.id, k.tenant_id, k.name, k.retention, k.created_at,
         g.id AS generation_id, g.number AS generation_number, g.spec, g.state AS generation_state
     FROM knowledge_bases k
     JOIN generations g ON g.kb_id = k.id AND g.state IN ('serving', 'building')";
@@ -42,7 +42,7 @@ pub async fn create<DB: Dialect>(
     one::<DB>(c, tenant, kb).await
 }
 
-async fn insert_generation<DB: Dialect>(
+pub async fn insert_generation<DB: Dialect>(
     c: &mut Tx<DB>,
     kb: KbId,
     number: i64,
@@ -65,58 +65,7 @@ async fn insert_generation<DB: Dialect>(
     Ok(())
 }
 
-pub async fn begin_generation<DB: Dialect>(
-    c: &mut Tx<DB>,
-    tenant: TenantId,
-    kb: KbId,
-    spec: GenerationSpec,
-    now: DateTime<Utc>,
-) -> Result<Kb, Error> {
-    let known = lock::<DB>(c, tenant, kb).await?;
-    if known.building.is_some() {
-        return Err(Error::conflict(
-            "knowledge base",
-            "a generation is being built already",
-        ));
-    }
-    let row = query("SELECT max(number) AS number FROM generations WHERE kb_id = $1")
-        .bind(kb.as_uuid())
-        .fetch_one(&mut *c)
-        .await?;
-    let number = Cells::<DB>(&row).get::<i64>("number")? + 1;
-    insert_generation::<DB>(c, kb, number, &spec, GenerationState::Building, now).await?;
-    one::<DB>(c, tenant, kb).await
-}
-
-pub async fn switch_generation<DB: Dialect>(
-    c: &mut Tx<DB>,
-    tenant: TenantId,
-    kb: KbId,
-    generation: GenerationId,
-) -> Result<Kb, Error> {
-    let known = lock::<DB>(c, tenant, kb).await?;
-    if known.serving.id == generation {
-        return Ok(known);
-    }
-    if known
-        .building
-        .is_none_or(|building| building.id != generation)
-    {
-        return Err(Error::not_found("generation being built", generation));
-    }
-    // The old one first: at no moment may two serve.
-    for (from, to) in [("serving", "retired"), ("building", "serving")] {
-        query("UPDATE generations SET state = $3 WHERE kb_id = $1 AND state = $2")
-            .bind(kb.as_uuid())
-            .bind(from)
-            .bind(to)
-            .execute(&mut *c)
-            .await?;
-    }
-    one::<DB>(c, tenant, kb).await
-}
-
-async fn lock<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId, kb: KbId) -> Result<Kb, Error> {
+pub async fn lock<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId, kb: KbId) -> Result<Kb, Error> {
     query("UPDATE knowledge_bases SET name = name WHERE id = $1")
         .bind(kb.as_uuid())
         .execute(&mut *c)
@@ -162,7 +111,7 @@ pub async fn by_name<DB: Dialect>(
 }
 
 /// Rows of one knowledge base follow each other, the serving generation's first.
-fn gather<DB: Dialect>(rows: &[DB::Row]) -> Result<Vec<Kb>, Error> {
+pub fn gather<DB: Dialect>(rows: &[DB::Row]) -> Result<Vec<Kb>, Error> {
     let mut kbs: Vec<Kb> = Vec::new();
     for row in rows {
         let generation = read_generation::<DB>(row)?;

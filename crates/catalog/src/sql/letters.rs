@@ -11,7 +11,7 @@ use super::dialect::Dialect;
 use super::documents::{cut, page_by_id};
 use super::events::{News, tell};
 use super::{Tx, versions, work};
-use crate::{DeadLetter, Error, Listed, Page, RunError, UnitState, Untouched};
+use crate::{DeadLetter, Error, GenerationState, Listed, Page, RunError, UnitState, Untouched};
 
 const LETTERS: &str = "SELECT l.*, v.title, v.filename
     FROM dead_letters l LEFT JOIN document_versions v ON v.id = l.version_id
@@ -116,7 +116,11 @@ pub async fn retry_run<DB: Dialect>(
     if let Some(live) = live_twin::<DB>(c, run).await? {
         return Ok(live);
     }
-    versions::one::<DB>(c, tenant, ended.version).await?;
+    let version = versions::one::<DB>(c, tenant, ended.version).await?;
+    if version.generation.state == GenerationState::Retired {
+        let why = "its generation serves no more; ingest the file again";
+        return Err(Error::conflict("run", why));
+    }
     requeue::<DB>(c, run, &ended, now).await?;
     tell::<DB>(c, queued(tenant, run, &ended), now).await?;
     Ok(run)

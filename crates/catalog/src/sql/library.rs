@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use model::{DocumentId, GenerationId, KbId, PageSize, SourceUri, TenantId, UserId, VersionId};
+use model::{DocumentId, KbId, PageSize, SourceUri, TenantId, UserId, VersionId};
 
 use super::cells::micros;
 use super::dialect::Dialect;
@@ -45,37 +45,6 @@ impl<DB: Dialect> Library for Sql<DB> {
         let name = name.to_owned();
         self.read("catalog.kb_by_name", move |c| {
             Box::pin(async move { kbs::by_name::<DB>(c, tenant, &name).await })
-        })
-        .await
-    }
-
-    async fn begin_generation(
-        &self,
-        tenant: TenantId,
-        kb: KbId,
-        spec: GenerationSpec,
-        now: DateTime<Utc>,
-    ) -> Result<Kb, Error> {
-        self.write("catalog.begin_generation", move |c| {
-            Box::pin(kbs::begin_generation::<DB>(
-                c,
-                tenant,
-                kb,
-                spec,
-                micros(now),
-            ))
-        })
-        .await
-    }
-
-    async fn switch_generation(
-        &self,
-        tenant: TenantId,
-        kb: KbId,
-        generation: GenerationId,
-    ) -> Result<Kb, Error> {
-        self.write("catalog.switch_generation", move |c| {
-            Box::pin(kbs::switch_generation::<DB>(c, tenant, kb, generation))
         })
         .await
     }

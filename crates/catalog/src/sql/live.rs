@@ -14,7 +14,7 @@ use sqlx::{QueryBuilder, query};
 use super::Tx;
 use super::cells::{Cells, micros};
 use super::dialect::Dialect;
-use crate::{ActiveVersion, Error, Listed, Live, LiveFilter, Page};
+use crate::{ActiveVersion, Error, GenerationState, Listed, Live, LiveFilter, Page};
 
 /// What answers, by generation, as of a change.
 #[derive(Default)]
@@ -125,7 +125,7 @@ async fn generation<DB: Dialect>(
     named: Option<GenerationId>,
 ) -> Result<Changes, Error> {
     let row = query(
-        "SELECT g.id, g.changes, g.rebuilt FROM generations g JOIN knowledge_bases k ON k.id = g.kb_id
+        "SELECT g.id, g.changes, g.rebuilt, g.state FROM generations g JOIN knowledge_bases k ON k.id = g.kb_id
          WHERE k.id = $1 AND k.tenant_id = $2
            AND CASE WHEN $4 THEN g.id = $3 ELSE g.state = 'serving' END",
     )
@@ -137,8 +137,12 @@ async fn generation<DB: Dialect>(
     .await?
     .ok_or_else(|| Error::not_found("knowledge base", kb))?;
     let row = Cells::<DB>(&row);
+    let id = row.id("id", GenerationId::from_uuid)?;
+    if row.word::<GenerationState>("state")? == GenerationState::Retired {
+        return Err(Error::Retired { generation: id });
+    }
     Ok(Changes {
-        id: row.id("id", GenerationId::from_uuid)?,
+        id,
         changes: row.get("changes")?,
         rebuilt: row.get("rebuilt")?,
     })

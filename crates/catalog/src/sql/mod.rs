@@ -22,6 +22,8 @@ mod copy;
 mod documents;
 mod end;
 mod events;
+mod generation_methods;
+mod generations;
 mod hook_methods;
 mod hooks;
 mod job_methods;

@@ -90,11 +90,15 @@ pub async fn changes<DB: Dialect>(
     job: JobId,
 ) -> Result<JobChanges, Error> {
     let known = jobs::one::<DB>(c, tenant, job).await?;
-    let rows =
-        query("SELECT outcome, count(*) AS met FROM job_versions WHERE job_id = $1 GROUP BY 1")
-            .bind(job.as_uuid())
-            .fetch_all(&mut *c)
-            .await?;
+    let rows = query(
+        "SELECT jv.outcome, count(*) AS met FROM job_versions jv
+         JOIN document_versions v ON v.id = jv.version_id
+         JOIN ingestion_runs r ON r.id = v.run_id AND r.run_type <> 'reindex'
+         WHERE jv.job_id = $1 GROUP BY 1",
+    )
+    .bind(job.as_uuid())
+    .fetch_all(&mut *c)
+    .await?;
     let mut changes = JobChanges::default();
     for row in &rows {
         let row = Cells::<DB>(row);
@@ -171,7 +175,7 @@ pub async fn documents<DB: Dialect>(
          FROM job_versions jv
          JOIN document_versions v ON v.id = jv.version_id
          JOIN documents d ON d.id = v.document_id
-         LEFT JOIN ingestion_runs r ON r.id = v.run_id
+         JOIN ingestion_runs r ON r.id = v.run_id AND r.run_type <> 'reindex'
          WHERE jv.job_id = ",
     );
     select.push_bind(job.as_uuid());

@@ -8,6 +8,7 @@ use testkit::{Clock, Place};
 mod admission;
 mod audit;
 mod flow;
+mod generations;
 mod jobs;
 mod leases;
 mod operations;
@@ -81,7 +82,11 @@ promises! {
     order::bytes_shown_again_stand_where_they_were_shown_again,
     order::a_removed_document_returns_only_with_what_came_after,
     order::history_can_be_read_rolled_back_and_proven,
-    order::a_generation_is_built_beside_the_one_that_serves,
+    generations::a_generation_is_built_beside_the_one_that_serves,
+    generations::what_serves_is_mirrored_whatever_becomes_of_it_meanwhile,
+    generations::runs_under_way_are_taken_along_by_the_switch,
+    generations::a_document_that_cannot_be_built_holds_the_switch_back,
+    generations::an_abandoned_generation_leaves_nothing,
     order::a_clock_that_jumps_back_leaves_history_in_order,
     jobs::the_cursor_moves_with_the_batch_and_counters_add_up,
     jobs::a_job_says_what_became_of_everything_it_met,

@@ -143,40 +143,6 @@ pub async fn history_can_be_read_rolled_back_and_proven(world: &World) {
     }
 }
 
-pub async fn a_generation_is_built_beside_the_one_that_serves(world: &World) {
-    let (catalog, tenant, kb) = (&world.catalog, world.place.tenant, world.place.kb);
-    let served = world.admit("a.txt", "one").await;
-    world.work_off().await;
-    let now = world.clock.now();
-    let known = catalog
-        .begin_generation(tenant, kb, testkit::generation(), now)
-        .await
-        .unwrap();
-    let building = known.building.unwrap();
-    assert_eq!((known.serving.number, building.number), (1, 2));
-    let second = catalog
-        .begin_generation(tenant, kb, testkit::generation(), now)
-        .await;
-    assert!(matches!(second, Err(catalog::Error::Conflict { .. })));
-
-    let mut admission = world.place.file("a.txt", "one", now);
-    admission.generation = building.id;
-    let built = world.take(admission).await;
-    assert_eq!(
-        built.outcome,
-        Outcome::NewVersion,
-        "the same bytes, in another generation"
-    );
-    world.work_off().await;
-    assert_eq!(world.answering().await, [served.version]);
-    let known = catalog
-        .switch_generation(tenant, kb, building.id)
-        .await
-        .unwrap();
-    assert_eq!((known.serving.number, known.building), (2, None));
-    assert_eq!(world.answering().await, [built.version]);
-}
-
 pub async fn a_clock_that_jumps_back_leaves_history_in_order(world: &World) {
     let (catalog, tenant) = (&world.catalog, world.place.tenant);
     let first = world.admit("a.txt", "one").await;

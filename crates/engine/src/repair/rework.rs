@@ -27,7 +27,7 @@ impl Engine {
         id: VersionId,
     ) -> Result<&'static str, Error> {
         let version = self.parts.catalog.version(tenant, id).await?;
-        self.check_model(&version.generation)?;
+        self.model(&version.generation)?;
         self.check_original(&version).await?;
         let (parsed, units) = self.parse(&version).await?;
         let made = self.make_units(&version, &parsed, units.clone()).await?;

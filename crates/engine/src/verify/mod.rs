@@ -278,7 +278,12 @@ impl<'a> Round<'a> {
             generation: version.generation,
         };
         let audited = self.ask(space, version.id).await?;
-        if !looked.late {
+        let kb = self.kbs.get(&version.kb);
+        // Of a retired generation the index keeps nothing.
+        let indexed = kb.is_none_or(|kb| {
+            kb.serving.id == version.generation || kb.building_id() == Some(version.generation)
+        });
+        if !looked.late && indexed {
             let found = index_side::check(dossier, version, space, &audited);
             looked.found.extend(found);
         }
@@ -287,8 +292,7 @@ impl<'a> Round<'a> {
             .check_objects(self.tenant, version, &audited.chunks)
             .await?;
         looked.found.extend(found);
-        let serving = self.kbs.get(&version.kb);
-        let serving = serving.filter(|kb| kb.serving.id == version.generation);
+        let serving = kb.filter(|kb| kb.serving.id == version.generation);
         let answers = dossier.activations.iter().any(|row| {
             row.version == version.id
                 && row.closed_at.is_none()

@@ -95,8 +95,6 @@ through! { Library {
     kbs(tenant: TenantId) -> Vec<Kb>;
     kb(tenant: TenantId, kb: KbId) -> Kb;
     kb_by_name(tenant: TenantId, name: &str) -> Kb;
-    begin_generation(tenant: TenantId, kb: KbId, spec: GenerationSpec, now: DateTime<Utc>) -> Kb;
-    switch_generation(tenant: TenantId, kb: KbId, generation: GenerationId) -> Kb;
     admit(admission: Admission, now: DateTime<Utc>) -> Admitted;
     version(tenant: TenantId, version: VersionId) -> Version;
     versions(tenant: TenantId, document: DocumentId) -> Vec<Version>;
@@ -112,6 +110,23 @@ through! { Library {
     all_active(tenant: Option<TenantId>, page: Page) -> Listed<ActiveVersion>;
     activate(claim: &Claim, activation: Activation, now: DateTime<Utc>) -> Activated;
     rollback(tenant: TenantId, document: DocumentId, version: VersionId, by: Option<UserId>, now: DateTime<Utc>) -> ();
+} }
+
+through! { Generations {
+    begin_generation(tenant: TenantId, kb: KbId, spec: GenerationSpec, now: DateTime<Utc>) -> Kb;
+    building(tenant: TenantId, kb: KbId) -> Option<Building>;
+    all_building() -> Vec<Kb>;
+    rebuild_some(kb: &Kb, after: Option<u32>, limit: u32, now: DateTime<Utc>) -> Rebuilt;
+    switch_generation(
+        tenant: TenantId,
+        kb: KbId,
+        generation: GenerationId,
+        leave_failed: bool,
+        now: DateTime<Utc>
+    ) -> Kb;
+    abandon_generation(tenant: TenantId, kb: KbId, generation: GenerationId, now: DateTime<Utc>) -> Kb;
+    retired_generations() -> Vec<Retired>;
+    never_served(retired: &Retired, limit: u32) -> Vec<Removing>;
 } }
 
 through! { Queue {

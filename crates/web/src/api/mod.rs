@@ -7,6 +7,7 @@ pub mod backup;
 pub mod citations;
 pub mod dead_letters;
 pub mod documents;
+pub mod generations;
 pub mod ingest;
 pub mod inspect;
 pub mod jobs;
@@ -34,6 +35,7 @@ pub fn routes() -> OpenApiRouter<Gateway> {
         .merge(users::routes())
         .merge(api_keys::routes())
         .merge(kbs::routes())
+        .merge(generations::routes())
         .merge(documents::routes())
         .merge(versions::routes())
         .merge(runs::routes())

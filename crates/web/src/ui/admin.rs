@@ -38,6 +38,9 @@ struct AdminPage {
     release: &'static str,
     checks: Vec<Check>,
     settings: Vec<Setting>,
+    model: String,
+    /// Which languages it was made for.
+    model_note: &'static str,
     me: Option<UserId>,
     users: Vec<User>,
     keys: Vec<ApiKey>,
@@ -66,6 +69,8 @@ async fn page(gateway: &Gateway, who: &Principal) -> Result<AdminPage, Problem> 
         status,
         started: Moment(gateway.started()),
         release: env!("CARGO_PKG_VERSION"),
+        model: gateway.engine().parts().embedder.info().name.to_string(),
+        model_note: gateway.engine().parts().embedder.info().language_note,
         me: who.user,
         users: catalog.users(who.tenant).await?,
         keys: catalog.api_keys(who.tenant).await?,

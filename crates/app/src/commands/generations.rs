@@ -1,0 +1,124 @@
+//! `generations`: another model or other chunks, without a moment in which nothing answers.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::cli::{Build, GenerationAction, Generations, InKb, Switch};
+use crate::client::{Client, escaped};
+use crate::config::Config;
+use crate::explain::hinted;
+use crate::session::{Needs, Session};
+
+use super::{cell, print_line, print_text};
+
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+pub async fn run(config: &Config, args: &Generations) -> anyhow::Result<()> {
+    let needs = match &args.action {
+        GenerationAction::Build(_) => Needs::Workers,
+        _ => Needs::Answers,
+    };
+    let session = Session::open(config, needs).await?;
+    let client = &session.client;
+    match &args.action {
+        GenerationAction::Show(within) => show(client, within).await?,
+        GenerationAction::Build(build) => self::build(client, build).await?,
+        GenerationAction::Switch(switch) => self::switch(client, switch).await?,
+        GenerationAction::Abandon(within) => {
+            let path = format!("{}/building", place(within));
+            let kb: Value = client.delete(&path).await?;
+            said(within, &kb, "given up")?;
+        }
+    }
+    session.close().await
+}
+
+fn place(within: &InKb) -> String {
+    format!("/v1/kbs/{}", escaped(&within.kb))
+}
+
+async fn show(client: &Client, within: &InKb) -> anyhow::Result<()> {
+    let mut kb: Value = client.get(&place(within)).await?;
+    if !kb["building"].is_null() {
+        kb["building"] = client.get(&format!("{}/building", place(within))).await?;
+    }
+    if within.json {
+        print_line(&kb)
+    } else {
+        print_text(&format!("{kb:#}\n"))
+    }
+}
+
+async fn build(client: &Client, build: &Build) -> anyhow::Result<()> {
+    let within = &build.switch.within;
+    let path = format!("{}/building", place(within));
+    let wanted = json!({
+        "model": build.model,
+        "strategy": build.strategy,
+        "target": build.target,
+        "max": build.max,
+        "overlap": build.overlap,
+    });
+    let mut building: Value = client.post(&path, &wanted).await?;
+    while building["ready"] != true {
+        let count = |name: &str| building[name].as_u64().unwrap_or(0);
+        let missing = count("documents") - count("built") - count("failed");
+        if missing == 0 && count("open_runs") == 0 {
+            break;
+        }
+        tracing::info!(
+            built = count("built"),
+            documents = count("documents"),
+            "building"
+        );
+        tokio::time::sleep(LOOK_AGAIN).await;
+        building = client.get(&path).await?;
+    }
+    if build.no_switch {
+        return if within.json {
+            print_line(&building)
+        } else {
+            print_text(&format!(
+                "{} of {} documents are built\n",
+                cell(&building, "built"),
+                cell(&building, "documents")
+            ))
+        };
+    }
+    if building["ready"] != true && !build.switch.leave_failed {
+        return Err(hinted(
+            format!("{} documents could not be built", cell(&building, "failed")),
+            "`gristmill runs --status failed` says why; retry them, or switch with --leave-failed",
+        ));
+    }
+    self::switch(client, &build.switch).await
+}
+
+async fn switch(client: &Client, switch: &Switch) -> anyhow::Result<()> {
+    let path = format!("{}/building/switch", place(&switch.within));
+    let body = json!({ "leave_failed": switch.leave_failed });
+    let kb: Value = client.post(&path, &body).await?;
+    said(&switch.within, &kb, "serving")
+}
+
+fn said(within: &InKb, kb: &Value, what: &str) -> anyhow::Result<()> {
+    if within.json {
+        return print_line(kb);
+    }
+    let serving = &kb["serving"];
+    let said = match what {
+        "serving" => format!(
+            "`{}` serves generation {} ({})\n",
+            within.kb,
+            cell(serving, "number"),
+            cell(serving, "model")
+        ),
+        other => format!(
+            "{other}; `{}` serves generation {} as before\n",
+            within.kb,
+            cell(serving, "number")
+        ),
+    };
+    print_text(&said)
+}

@@ -1,0 +1,219 @@
+//! The next generation: filled from what serves, switched to in one step, or given up.
+
+use std::time::Duration;
+
+use catalog::{Building, Error, GenerationSpec, Kb, LiveFilter, RunError};
+use model::{ChunkPolicy, Strategy};
+
+use crate::World;
+
+fn next() -> GenerationSpec {
+    GenerationSpec {
+        policy: ChunkPolicy::for_limit(254).with_strategy(Strategy::Sentence),
+        ..testkit::generation()
+    }
+}
+
+async fn begin(world: &World) -> Kb {
+    let (tenant, kb) = (world.place.tenant, world.place.kb);
+    let begun = world
+        .catalog
+        .begin_generation(tenant, kb, next(), world.clock.now());
+    begun.await.unwrap()
+}
+
+/// Begins every document that is missing; how many there were.
+async fn fill(world: &World, kb: &Kb) -> u32 {
+    let now = world.clock.pass(Duration::from_secs(1));
+    let (mut begun, mut after) = (0, None);
+    loop {
+        let some = world.catalog.rebuild_some(kb, after, 20, now);
+        let some = some.await.unwrap();
+        begun += some.begun;
+        after = some.next;
+        if after.is_none() {
+            return begun;
+        }
+    }
+}
+
+async fn progress(world: &World) -> Building {
+    let (tenant, kb) = (world.place.tenant, world.place.kb);
+    world.catalog.building(tenant, kb).await.unwrap().unwrap()
+}
+
+async fn switch(world: &World, kb: &Kb, leave_failed: bool) -> Result<Kb, Error> {
+    let now = world.clock.pass(Duration::from_secs(1));
+    let generation = kb.building_id().unwrap();
+    world
+        .catalog
+        .switch_generation(kb.tenant, kb.id, generation, leave_failed, now)
+        .await
+}
+
+async fn uris(world: &World, filter: LiveFilter) -> Vec<String> {
+    let (tenant, kb) = (world.place.tenant, world.place.kb);
+    let live = world.catalog.live(tenant, kb, filter).await.unwrap();
+    let numbers: Vec<u32> = live.numbers.iter().collect();
+    let rows = world.catalog.versions_by_number(tenant, kb, &numbers);
+    let mut uris: Vec<String> = rows
+        .await
+        .unwrap()
+        .iter()
+        .map(|row| row.source_uri.to_string())
+        .collect();
+    uris.sort();
+    uris
+}
+
+pub async fn a_generation_is_built_beside_the_one_that_serves(world: &World) {
+    for name in ["a.txt", "b.txt", "c.txt"] {
+        world.admit(name, name).await;
+    }
+    world.work_off().await;
+    let served = world.answering().await;
+    let before = world.clock.now();
+    let kb = begin(world).await;
+    let building = kb.building.clone().unwrap();
+    assert_eq!((kb.serving.number, building.number), (1, 2));
+    assert_eq!(begin(world).await, kb, "asked again, it is the same");
+    let other = world
+        .catalog
+        .begin_generation(kb.tenant, kb.id, testkit::generation(), before)
+        .await;
+    assert!(matches!(other, Err(Error::Conflict { .. })));
+    let early = switch(world, &kb, false).await;
+    assert!(matches!(early, Err(Error::Conflict { .. })), "{early:?}");
+
+    assert_eq!(fill(world, &kb).await, 3);
+    assert_eq!(fill(world, &kb).await, 0, "they are under way");
+    world.work_off().await;
+    let done = progress(world).await;
+    assert_eq!((done.documents, done.built, done.open_runs), (3, 3, 0));
+    assert_eq!(world.answering().await, served, "the old one serves on");
+
+    let switched = switch(world, &kb, false).await.unwrap();
+    assert_eq!((switched.serving.number, switched.building), (2, None));
+    let answering = world.answering().await;
+    assert_eq!(answering.len(), 3);
+    assert!(answering.iter().all(|version| !served.contains(version)));
+    let then = LiveFilter {
+        as_of: Some(before),
+        ..LiveFilter::default()
+    };
+    assert_eq!(world.answering_in(then).await, answering, "as before");
+    let old = LiveFilter {
+        generation: Some(kb.serving.id),
+        ..LiveFilter::default()
+    };
+    let asked = world.catalog.live(kb.tenant, kb.id, old).await;
+    assert!(matches!(asked, Err(Error::Retired { .. })));
+    let late = world.place.file("d.txt", "d", world.clock.now());
+    let late = world.catalog.admit(late, world.clock.now()).await;
+    assert!(matches!(late, Err(Error::Retired { .. })));
+}
+
+pub async fn what_serves_is_mirrored_whatever_becomes_of_it_meanwhile(world: &World) {
+    let (tenant, catalog) = (world.place.tenant, &world.catalog);
+    let first = world.admit("a.txt", "one").await;
+    world.work_off().await;
+    world.admit("a.txt", "two").await;
+    let gone = world.admit("b.txt", "b").await;
+    world.work_off().await;
+    let kb = begin(world).await;
+    fill(world, &kb).await;
+    world.work_off().await;
+
+    let now = world.clock.pass(Duration::from_secs(1));
+    let back = catalog.rollback(tenant, first.document, first.version, None, now);
+    back.await.unwrap();
+    let removal = catalog::Removal::default();
+    let removed = catalog.deactivate(tenant, gone.document, removal, now);
+    removed.await.unwrap();
+    world.admit("c.txt", "c").await;
+    world.work_off().await;
+    let left = progress(world).await;
+    assert_eq!((left.documents, left.built), (2, 0));
+    assert_eq!(fill(world, &kb).await, 2);
+    world.work_off().await;
+    switch(world, &kb, false).await.unwrap();
+    let answering = uris(world, LiveFilter::default()).await;
+    assert_eq!(answering, ["file:///a.txt", "file:///c.txt"]);
+    let versions = catalog.versions(tenant, first.document).await.unwrap();
+    let serving = world.answering().await;
+    let serving = versions.iter().find(|v| serving.contains(&v.id)).unwrap();
+    assert_eq!(serving.content_hash, model::ContentHash::of(b"one"));
+    let again = catalog.rollback(tenant, first.document, first.version, None, now);
+    assert!(matches!(again.await, Err(Error::Conflict { .. })));
+}
+
+pub async fn runs_under_way_are_taken_along_by_the_switch(world: &World) {
+    world.admit("a.txt", "a").await;
+    world.work_off().await;
+    let kb = begin(world).await;
+    fill(world, &kb).await;
+    world.work_off().await;
+    let queued = world.admit("b.txt", "b").await;
+    let held = world.one().await;
+    switch(world, &kb, false).await.unwrap();
+    let stale = world.perform(&held).await;
+    assert!(matches!(stale, Err(Error::Fenced { .. })), "{stale:?}");
+    world.work_off().await;
+    let answering = uris(world, LiveFilter::default()).await;
+    assert_eq!(answering, ["file:///a.txt", "file:///b.txt"]);
+    let run = world.catalog.run(kb.tenant, queued.run.unwrap()).await;
+    assert_eq!(run.unwrap().status, model::RunStatus::Succeeded);
+}
+
+pub async fn a_document_that_cannot_be_built_holds_the_switch_back(world: &World) {
+    world.admit("a.txt", "a").await;
+    world.admit("b.txt", "b").await;
+    world.work_off().await;
+    let kb = begin(world).await;
+    fill(world, &kb).await;
+    let poor = world.claim(1).await.remove(0);
+    let error = RunError {
+        code: "unreadable".into(),
+        message: "it cannot be read".into(),
+        hint: None,
+    };
+    let now = world.clock.now();
+    world.catalog.fail_run(&poor, error, now).await.unwrap();
+    world.work_off().await;
+    assert_eq!(fill(world, &kb).await, 0, "it is not tried for ever");
+    assert_eq!(progress(world).await.failed, 1);
+    let refused = switch(world, &kb, false).await;
+    assert!(matches!(refused, Err(Error::Conflict { .. })));
+    assert_eq!(world.answering().await.len(), 2);
+    switch(world, &kb, true).await.unwrap();
+    assert_eq!(world.answering().await.len(), 1);
+}
+
+pub async fn an_abandoned_generation_leaves_nothing(world: &World) {
+    let catalog = &world.catalog;
+    let served = world.admit("a.txt", "a").await;
+    world.admit("b.txt", "b").await;
+    world.work_off().await;
+    let kb = begin(world).await;
+    fill(world, &kb).await;
+    world.perform(&world.claim(1).await[0]).await.unwrap();
+    let now = world.clock.now();
+    let generation = kb.building_id().unwrap();
+    let after = catalog.abandon_generation(kb.tenant, kb.id, generation, now);
+    assert_eq!(after.await.unwrap().building, None);
+    let retired = catalog.retired_generations().await.unwrap();
+    let [retired] = &retired[..] else {
+        panic!("one is retired, not {retired:?}")
+    };
+    let removing = catalog.never_served(retired, 10).await.unwrap();
+    assert_eq!(removing.len(), 2);
+    let versions: Vec<_> = removing.iter().map(|version| version.version).collect();
+    let free = catalog.forget_versions(kb.tenant, &versions).await.unwrap();
+    assert_eq!(free, [], "the originals still serve");
+    assert_eq!(catalog.never_served(retired, 10).await.unwrap(), []);
+    assert_eq!(world.claim(9).await.len(), 0, "no work is left");
+    let versions = catalog.versions(kb.tenant, served.document).await.unwrap();
+    assert_eq!(versions.len(), 1);
+    assert_eq!(world.answering().await.len(), 2);
+    begin(world).await;
+}
