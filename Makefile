@@ -6,7 +6,7 @@ export CARGO_TERM_COLOR ?= auto
 TEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo 'nextest run' || echo test)
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test nextest test-api faults damage browser screenshots bench eval model postgres
+.PHONY: help run check test nextest test-api faults damage browser screenshots bench eval mutations fuzz model postgres
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,12 @@ bench: model ## figures: a table, and JSON lines in bench/out/
 
 eval: ## scores the parsers on ../shared/eval, where that is there
 	scripts/eval
+
+mutations: ## 5,000 damaged files through the sandbox, and real PDFs where the bench fetched some
+	$(CARGO) run --release --locked -p gristmill-sandbox --example mutations -- 5000 $(wildcard .tools/pdfs)
+
+fuzz: ## fuzzes each parser for SECONDS (60); fetches cargo-fuzz
+	scripts/fuzz $(or $(SECONDS),60)
 
 model: ## fetches the embedding weights once, by name, with their hash pinned
 	scripts/fetch-model

@@ -13,6 +13,7 @@ mod http;
 mod index;
 mod ingest;
 mod ir;
+mod large;
 mod parse;
 mod peers;
 mod quantised;
@@ -39,6 +40,7 @@ const TOPICS: &[Topic] = &[
     ("index", index::run),
     ("ingest", ingest::run),
     ("parse", parse::run),
+    ("parse-large", large::run),
     ("scale", scale::run),
     ("series", series::run),
     ("thread", thread::run),
@@ -49,6 +51,12 @@ fn main() -> anyhow::Result<ExitCode> {
     if wanted == ["parse-child"] {
         // Parsing runs in children of the same program, here too.
         return Ok(sandbox::child_main());
+    }
+    if let [first, file] = &wanted[..]
+        && first == "read-alone"
+    {
+        large::read_alone(file)?;
+        return Ok(ExitCode::SUCCESS);
     }
     let known = |name: &String| TOPICS.iter().any(|(topic, _)| topic == name);
     if let Some(unknown) = wanted.iter().find(|name| !known(name)) {

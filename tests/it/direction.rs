@@ -55,7 +55,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
 ];
 
 /// The binary and what only tests use may import everything.
-const FREE: &[&str] = &["app", "testkit"];
+const FREE: &[&str] = &["app", "samples", "testkit"];
 
 #[test]
 fn imports_point_one_way() {

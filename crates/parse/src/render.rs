@@ -8,7 +8,7 @@ use model::{Atom, AtomKind, Parsed, Table};
 pub fn to_markdown(parsed: &Parsed) -> String {
     let mut out = String::with_capacity(parsed.text.len() + parsed.text.len() / 16);
     let mut before: Option<&AtomKind> = None;
-    for atom in parsed.atoms.iter().filter(|atom| atom.kind.is_indexed()) {
+    for atom in as_written(parsed) {
         if let Some(before) = before {
             out.push_str(gap_between(before, &atom.kind));
         }
@@ -19,6 +19,38 @@ pub fn to_markdown(parsed: &Parsed) -> String {
         out.push('\n');
     }
     out
+}
+
+/// The order of writing: what was printed at the foot of a page, because the page ended there,
+/// stands at the end of its chapter.
+fn as_written(parsed: &Parsed) -> Vec<&Atom> {
+    let indexed = parsed.atoms.iter().filter(|atom| atom.kind.is_indexed());
+    if parsed.pages.is_empty() {
+        return indexed.collect();
+    }
+    let chapter = chapter_level(parsed);
+    let (mut order, mut notes) = (Vec::new(), Vec::new());
+    for atom in indexed {
+        match atom.kind {
+            AtomKind::Footnote { .. } => notes.push(atom),
+            AtomKind::Heading { level } if level <= chapter => {
+                order.append(&mut notes);
+                order.push(atom);
+            }
+            _ => order.push(atom),
+        }
+    }
+    order.append(&mut notes);
+    order
+}
+
+/// The outermost level with more than one heading: a single one is the title.
+fn chapter_level(parsed: &Parsed) -> u8 {
+    let count = |level: u8| {
+        let same = |atom: &&Atom| atom.kind == AtomKind::Heading { level };
+        parsed.atoms.iter().filter(same).take(2).count()
+    };
+    (1..=6).find(|level| count(*level) > 1).unwrap_or(0)
 }
 
 /// The words only, pieces parted by blank lines.

@@ -8,19 +8,49 @@ use model::{Atom, AtomKind, Parsed, Section};
 use serde::{Deserialize, Serialize};
 
 pub fn sections(parsed: &Parsed) -> Section {
-    let count = parsed.atoms.len();
-    let mut open = vec![section(String::new(), 0, 0)];
-    for (at, atom) in parsed.atoms.iter().enumerate() {
-        if let AtomKind::Heading { level } = atom.kind {
-            close(&mut open, level.max(1), at);
-            let heading = heading_text(parsed, atom);
-            open.push(section(heading, level.max(1), at));
+    let mut outline = Outline::default();
+    outline.push(&parsed.text, 0, &parsed.atoms);
+    outline.finish()
+}
+
+/// The tree as it grows while a document comes by in slices.
+#[derive(Debug)]
+pub struct Outline {
+    /// The sections that have not ended, outermost first.
+    open: Vec<Section>,
+    atoms: usize,
+}
+
+impl Default for Outline {
+    fn default() -> Self {
+        Self {
+            open: vec![section(String::new(), 0, 0)],
+            atoms: 0,
         }
     }
-    close(&mut open, 1, count);
-    let mut root = open.pop().expect("closing at level 1 leaves the root");
-    root.atoms.end = count;
-    root
+}
+
+impl Outline {
+    /// Takes the next atoms; `text` holds them and begins at byte `base` of the document.
+    pub fn push(&mut self, text: &str, base: u64, atoms: &[Atom]) {
+        for atom in atoms {
+            if let AtomKind::Heading { level } = atom.kind {
+                close(&mut self.open, level.max(1), self.atoms);
+                let (start, end) = (atom.span.byte_start - base, atom.span.byte_end - base);
+                let heading = one_line(&text[start as usize..end as usize]);
+                self.open.push(section(heading, level.max(1), self.atoms));
+            }
+            self.atoms += 1;
+        }
+    }
+
+    pub fn finish(mut self) -> Section {
+        close(&mut self.open, 1, self.atoms);
+        let root = self.open.pop();
+        let mut root = root.expect("closing at level 1 leaves the root");
+        root.atoms.end = self.atoms;
+        root
+    }
 }
 
 fn section(heading: String, level: u8, from: usize) -> Section {
@@ -40,10 +70,6 @@ fn close(open: &mut Vec<Section>, level: u8, at: usize) {
         let parent = open.last_mut().expect("the root's level 0 is never ended");
         parent.children.push(done);
     }
-}
-
-fn heading_text(parsed: &Parsed, atom: &Atom) -> String {
-    one_line(&parsed.text[atom.span.bytes()])
 }
 
 /// White space of any kind becomes one space: a heading printed on two lines is one heading.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use parse::Format;
 
 use crate::confine;
+use crate::pieces;
 use crate::protocol::{Done, Kind, Request, Want, read_frame, write_frame};
 use crate::usage::usage;
 
@@ -47,7 +48,10 @@ fn serve(mut from: impl Read, mut to: impl Write, before: Before) -> io::Result<
         confine::limit_cpu(request.cpu_seconds);
         let work = AssertUnwindSafe(|| {
             before(&document);
-            answer(&request, document, &mut to)
+            match request.want {
+                Want::Stream => pieces::serve(&request, &document, &mut from, &mut to),
+                _ => answer(&request, document, &mut to),
+            }
         });
         match catch_unwind(work) {
             Ok(written) => written?,
@@ -63,7 +67,7 @@ fn serve(mut from: impl Read, mut to: impl Write, before: Before) -> io::Result<
 
 fn answer(request: &Request, document: Vec<u8>, to: &mut impl Write) -> io::Result<()> {
     let answer = match &request.want {
-        Want::Parse(_) => parsed(request, document, to)?,
+        Want::Parse(_) | Want::Stream => parsed(request, document, to)?,
         Want::Render { page, scale } => {
             parse::pdf::render_page(&document, *page, *scale).map(|image| (Kind::Image, image.png))
         }

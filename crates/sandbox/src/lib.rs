@@ -12,9 +12,11 @@ mod child;
 mod confine;
 mod error;
 mod isolate;
+mod pieces;
 mod pool;
 mod process;
 mod protocol;
+mod reading;
 mod settings;
 mod usage;
 
@@ -22,11 +24,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use model::Parsed;
-use parse::Hints;
+use parse::{Format, Hints};
 
 pub use child::{child_main, child_main_with};
 pub use error::{Death, Error, Fault};
 pub use protocol::Holds;
+pub use reading::Reading;
 pub use settings::{Program, Settings};
 
 use pool::Pool;
@@ -66,6 +69,34 @@ impl Sandbox {
                 let limits = *limits;
                 unconfined(move || parse::parse(&bytes, &hints, &limits)).await
             }
+        }
+    }
+
+    /// Begins to read a text in pieces, with flat memory. `head` is its beginning, of
+    /// [`Format::HEAD_BYTES`], which tells what it is and is to be pushed like the rest.
+    /// `None` where its format is read only as a whole.
+    pub async fn stream(&self, head: &[u8], hints: Hints) -> Result<Option<Reading<'_>>, Error> {
+        match &*self.mode {
+            Mode::Children(pool) => {
+                let request = Request {
+                    want: Want::Stream,
+                    ..Request::parse(hints, pool.settings())
+                };
+                Reading::begin(pool, &request, head).await
+            }
+            Mode::Unconfined(limits) => {
+                let format = Format::detect(head, &hints)?;
+                let reading = || Reading::unconfined(format, limits);
+                Ok(format.streams().then(reading))
+            }
+        }
+    }
+
+    /// The most memory a child has had so far, in bytes: for figures and reports.
+    pub fn largest_child(&self) -> u64 {
+        match &*self.mode {
+            Mode::Children(pool) => pool.largest(),
+            Mode::Unconfined(_) => 0,
         }
     }
 

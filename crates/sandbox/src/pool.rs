@@ -3,15 +3,17 @@
 //! As many work at a time as there are permits. A child goes back only after it has
 //! answered in full; one that has grown, served its term or died is replaced.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, Once};
 
 use bytes::Bytes;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::error::Error;
 use crate::process::Process;
 use crate::protocol::{Answer, Request};
 use crate::settings::{Program, Settings};
+use crate::usage::of_children;
 
 pub(crate) struct Pool {
     settings: Settings,
@@ -19,6 +21,13 @@ pub(crate) struct Pool {
     permits: Semaphore,
     idle: Mutex<Vec<Process>>,
     reported: Once,
+    largest: AtomicU64,
+}
+
+/// A child at work, and the permit it works by.
+pub(crate) struct Lease<'p> {
+    pub(crate) process: Process,
+    _permit: SemaphorePermit<'p>,
 }
 
 impl Pool {
@@ -29,6 +38,7 @@ impl Pool {
             program,
             idle: Mutex::default(),
             reported: Once::new(),
+            largest: AtomicU64::new(0),
         }
     }
 
@@ -36,14 +46,29 @@ impl Pool {
         &self.settings
     }
 
-    /// Has a child work on a document.
-    pub(crate) async fn ask(&self, request: &Request, document: &Bytes) -> Result<Answer, Error> {
+    /// The most memory a child has had so far, as far as children have said or have ended.
+    pub(crate) fn largest(&self) -> u64 {
+        let said = self.largest.load(Ordering::Relaxed);
+        said.max(of_children().peak_bytes)
+    }
+
+    /// A child of one's own, for as long as it takes.
+    pub(crate) async fn lease(&self) -> Result<Lease<'_>, Error> {
         let permit = self.permits.acquire().await;
         let _permit = permit.expect("the pool never closes its permits");
-        let mut process = match self.take() {
+        let process = match self.take() {
             Some(process) => process,
             None => self.start().await?,
         };
+        Ok(Lease { process, _permit })
+    }
+
+    /// Has a child work on a document.
+    pub(crate) async fn ask(&self, request: &Request, document: &Bytes) -> Result<Answer, Error> {
+        let Lease {
+            mut process,
+            _permit,
+        } = self.lease().await?;
         let answer = process.ask(request, document, &self.settings).await;
         if matches!(
             answer,
@@ -58,7 +83,9 @@ impl Pool {
         self.idle.lock().expect("nobody panics here").pop()
     }
 
-    fn put_back(&self, process: Process) {
+    pub(crate) fn put_back(&self, process: Process) {
+        self.largest
+            .fetch_max(process.peak_bytes, Ordering::Relaxed);
         let young = process.documents < self.settings.documents_per_child;
         let slim = process.peak_bytes < self.settings.recycle_bytes;
         if young && slim {

@@ -119,9 +119,48 @@ impl Process {
         };
         match timeout(settings.wall, sending).await {
             Ok(Ok(())) => self.answer(until, settings).await,
-            Ok(Err(_)) => Ok(self.died(None).await),
-            Err(_) => Ok(self.kill(None).await),
+            Ok(Err(_)) => Ok(died(self.death().await, None)),
+            Err(_) => Ok(died(self.kill().await, None)),
         }
+    }
+
+    /// Begins a text in pieces: what the child makes of its head.
+    pub(crate) async fn open(
+        &mut self,
+        request: &Request,
+        head: &[u8],
+        settings: &Settings,
+    ) -> Result<(Kind, Vec<u8>), Error> {
+        self.documents += 1;
+        let encoded = serde_json::to_vec(request).expect("a request is plain data");
+        if self.send(Kind::Request, &encoded).await.is_err() {
+            let death = self.death().await;
+            return Err(Error::Deadly { death });
+        }
+        self.exchange(Kind::Document, head, settings).await
+    }
+
+    /// Sends a frame and waits for the one that answers it. After an error the process is of
+    /// no further use.
+    pub(crate) async fn exchange(
+        &mut self,
+        kind: Kind,
+        payload: &[u8],
+        settings: &Settings,
+    ) -> Result<(Kind, Vec<u8>), Error> {
+        let limit = settings.output_bytes.max(SMALL);
+        let death = match timeout(settings.wall, self.send(kind, payload)).await {
+            Ok(Ok(())) => match self.next(settings.silence, limit).await {
+                Ok((Kind::Panicked, words)) => panicked(&words),
+                Ok(frame) => return Ok(frame),
+                Err(Missing::Silent) => self.kill().await,
+                Err(Missing::Closed) => self.death().await,
+                Err(Missing::Wrong(error)) => return Err(Error::Protocol(error.to_string())),
+            },
+            Ok(Err(_)) => self.death().await,
+            Err(_) => self.kill().await,
+        };
+        Err(Error::Deadly { death })
     }
 
     async fn answer(&mut self, until: Instant, settings: &Settings) -> Result<Answer, Error> {
@@ -136,14 +175,14 @@ impl Process {
                     self.done(settings).await?;
                     return Ok(answer);
                 }
-                Err(Missing::Silent) => return Ok(self.kill(page).await),
-                Err(Missing::Closed) => return Ok(self.died(page).await),
+                Err(Missing::Silent) => return Ok(died(self.kill().await, page)),
+                Err(Missing::Closed) => return Ok(died(self.death().await, page)),
                 Err(Missing::Wrong(error)) => return Err(Error::Protocol(error.to_string())),
             }
         }
     }
 
-    async fn done(&mut self, settings: &Settings) -> Result<(), Error> {
+    pub(crate) async fn done(&mut self, settings: &Settings) -> Result<(), Error> {
         match self.next(settings.silence, SMALL).await {
             Ok((Kind::Done, done)) => {
                 let done: Done = serde_json::from_slice(&done)
@@ -155,14 +194,14 @@ impl Process {
         }
     }
 
-    async fn kill(&mut self, page: Option<u32>) -> Answer {
+    async fn kill(&mut self) -> Death {
         let _ = self.child.start_kill();
         let _ = self.child.wait().await;
-        let death = Death::Silence;
-        Answer::Died { death, page }
+        Death::Silence
     }
 
-    async fn died(&mut self, page: Option<u32>) -> Answer {
+    /// What it died of.
+    async fn death(&mut self) -> Death {
         // It closed its pipe; should it still run, it has no business to.
         let _ = self.child.start_kill();
         let mut words = vec![0; LAST_WORDS];
@@ -176,12 +215,19 @@ impl Process {
             }
         }
         let words = String::from_utf8_lossy(&words[..length]).into_owned();
-        let death = match self.child.wait().await {
+        match self.child.wait().await {
             Ok(status) => cause(status, &words),
             Err(error) => Death::Crashed(error.to_string()),
-        };
-        Answer::Died { death, page }
+        }
     }
+}
+
+fn died(death: Death, page: Option<u32>) -> Answer {
+    Answer::Died { death, page }
+}
+
+fn panicked(words: &[u8]) -> Death {
+    Death::Crashed(first_line(&String::from_utf8_lossy(words)))
 }
 
 fn page_of(note: &[u8]) -> Option<u32> {
@@ -201,7 +247,7 @@ fn decode(
         Kind::Refused => Answer::Refused(serde_json::from_slice(&payload).map_err(wrong)?),
         Kind::Image => Answer::Image(payload.into()),
         Kind::Panicked => Answer::Died {
-            death: Death::Crashed(first_line(&String::from_utf8_lossy(&payload))),
+            death: panicked(&payload),
             page,
         },
         Kind::TooLarge => {

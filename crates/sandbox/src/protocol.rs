@@ -26,6 +26,8 @@ pub(crate) enum Kind {
     Setup = 1,
     Request = 2,
     Document = 3,
+    Piece = 4,
+    End = 5,
     Hello = 10,
     Page = 11,
     Parsed = 12,
@@ -34,14 +36,19 @@ pub(crate) enum Kind {
     Panicked = 15,
     TooLarge = 16,
     Done = 17,
+    Streams = 18,
+    Whole = 19,
+    Slice = 20,
 }
 
 impl Kind {
     fn of(byte: u8) -> io::Result<Self> {
-        const ALL: [Kind; 11] = [
+        const ALL: [Kind; 16] = [
             Kind::Setup,
             Kind::Request,
             Kind::Document,
+            Kind::Piece,
+            Kind::End,
             Kind::Hello,
             Kind::Page,
             Kind::Parsed,
@@ -50,6 +57,9 @@ impl Kind {
             Kind::Panicked,
             Kind::TooLarge,
             Kind::Done,
+            Kind::Streams,
+            Kind::Whole,
+            Kind::Slice,
         ];
         let known = ALL.into_iter().find(|kind| *kind as u8 == byte);
         known.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a frame of no known kind"))
@@ -84,7 +94,12 @@ pub(crate) struct Request {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Want {
     Parse(Options),
-    Render { page: u32, scale: f32 },
+    Render {
+        page: u32,
+        scale: f32,
+    },
+    /// In pieces, of which the document is only the beginning.
+    Stream,
 }
 
 impl Request {

@@ -1,4 +1,5 @@
-//! What this process has used so far. The one place that asks the kernel by hand.
+//! What this process and its children have used so far. The one place that asks the kernel
+//! by hand.
 
 #![expect(unsafe_code, reason = "getrusage fills a plain struct")]
 
@@ -10,11 +11,21 @@ pub(crate) struct Usage {
     pub(crate) peak_bytes: u64,
 }
 
+/// Of this process.
 pub(crate) fn usage() -> Usage {
+    of(libc::RUSAGE_SELF)
+}
+
+/// Of its children that have ended: their time together, the memory of the largest.
+pub(crate) fn of_children() -> Usage {
+    of(libc::RUSAGE_CHILDREN)
+}
+
+fn of(whom: libc::c_int) -> Usage {
     // SAFETY: the struct is plain data, and the call writes no further than its end.
     let usage = unsafe {
         let mut usage = std::mem::zeroed::<libc::rusage>();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        libc::getrusage(whom, &mut usage);
         usage
     };
     let time = |t: libc::timeval| {

@@ -1,13 +1,11 @@
 //! Documents with pages that hurt.
 
-mod made;
-
 use std::time::Duration;
 
 use bytes::Bytes;
-use made::{Page, pdf};
 use parse::Hints;
-use sandbox::{Fault, Program, Sandbox, Settings};
+use samples::pdf::{Page, pdf};
+use sandbox::{Program, Sandbox, Settings};
 
 fn sandbox() -> Sandbox {
     let settings = Settings {
@@ -52,51 +50,4 @@ async fn a_page_is_rendered_in_the_child() {
     let document = Bytes::from(pdf(&[Page::Text("A picture of words")]));
     let png = sandbox().render(document, 1, 0.5).await.unwrap();
     assert_eq!(png[..8], *b"\x89PNG\r\n\x1a\n");
-}
-
-/// A small generator, so that a failure can be repeated from its number.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % sides.max(1) as u64) as usize
-    }
-}
-
-fn mutated(original: &[u8], dice: &mut Dice) -> Vec<u8> {
-    let mut bytes = original.to_vec();
-    match dice.roll(4) {
-        0 => bytes.truncate(dice.roll(original.len())),
-        1 => {
-            let (from, to) = (dice.roll(bytes.len()), dice.roll(bytes.len()));
-            let piece = bytes[from.min(to)..from.max(to)].to_vec();
-            bytes.splice(from..from, piece);
-        }
-        _ => {
-            for _ in 0..=dice.roll(12) {
-                let at = dice.roll(bytes.len());
-                bytes[at] ^= 1 << dice.roll(8);
-            }
-        }
-    }
-    bytes
-}
-
-#[tokio::test]
-async fn damaged_files_give_an_answer_and_leave_the_parent_standing() {
-    let sandbox = sandbox();
-    let original = pdf(&[Page::Text("One"), Page::Text("Two"), Page::Text("Three")]);
-    for seed in 1..=150 {
-        let bytes = mutated(&original, &mut Dice(seed * 0x9e37_79b9));
-        // Text, gaps or a reason: anything but our own fault.
-        if let Err(error) = sandbox
-            .parse(bytes.into(), Hints::of_filename("a.pdf"))
-            .await
-        {
-            assert_ne!(error.fault(), Fault::Ours, "seed {seed}: {error}");
-        }
-    }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use model::{AtomKind, PageBox};
+use unicode_normalization::UnicodeNormalization;
 
 use super::block::{Block, Body, Shape, blocks};
 use super::heading;
@@ -61,7 +62,10 @@ fn text_lines(pages: &[PageText]) -> impl Iterator<Item = &Line> + Clone {
 /// Says which pages hold no text that could be read.
 fn disclose(pages: &[PageText], builder: &mut TextBuilder) {
     for page in pages {
-        if page.is_scan() {
+        if page.cut_short {
+            let reason = "the page unpacks to more than a page may hold";
+            builder.gap(Some((page.number, page.number)), reason);
+        } else if page.is_scan() {
             let reason = "the page is a picture without text and was not read";
             builder.gap(Some((page.number, page.number)), reason);
         } else if page.unmapped * 3 > page.glyphs && page.glyphs > 30 {
@@ -124,6 +128,8 @@ impl Writer<'_> {
             _ if note.is_some() => {
                 let marker = note.unwrap_or_default();
                 let words = text[marker.len()..].trim_start().to_owned();
+                // A raised number of the font's own is the same number.
+                let marker = marker.nfkc().collect();
                 Piece::new(AtomKind::Footnote { marker }, words)
             }
             _ if marker::begins_caption(&text) => Piece::new(AtomKind::Caption, text),

@@ -16,6 +16,7 @@ use hayro_syntax::page::{Page, Resources};
 
 use super::font::Fonts;
 use super::glyph::{Content, Glyph, Rect};
+use super::inflate::Inflater;
 use super::marks::Marks;
 use super::path::Path;
 use super::strings::decode;
@@ -60,6 +61,7 @@ struct Reader<'a, 'f> {
     line_matrix: Affine,
     path: Path,
     marks: Marks<'f>,
+    inflater: &'f mut Inflater,
     depth: usize,
     /// The page, with what may hang over its edge.
     paper: Rect,
@@ -70,8 +72,11 @@ struct Reader<'a, 'f> {
 pub(super) fn read_page<'a>(
     page: &Page<'a>,
     fonts: &mut Fonts<'a>,
+    inflater: &mut Inflater,
     hidden: &HashSet<ObjectIdentifier>,
 ) -> Content {
+    inflater.turn();
+    let stream = content_stream(page, inflater);
     let to_page = Affine::new(page.initial_transform(true).as_coeffs());
     let (width, height) = page.render_dimensions();
     let mut reader = Reader {
@@ -82,6 +87,7 @@ pub(super) fn read_page<'a>(
         line_matrix: Affine::IDENTITY,
         path: Path::default(),
         marks: Marks::new(hidden),
+        inflater,
         depth: 0,
         paper: Rect {
             left: -2.0,
@@ -91,24 +97,23 @@ pub(super) fn read_page<'a>(
         },
         out: Content::default(),
     };
-    let stream = content_stream(page);
     reader.run(&stream, page.resources());
+    reader.out.cut_short = reader.inflater.spent();
     reader.out
 }
 
 /// Decoded here rather than by the page, which would keep it for as long as the file is open.
-fn content_stream(page: &Page<'_>) -> Vec<u8> {
-    let decoded = |stream: Stream<'_>| stream.decoded_data().map(std::borrow::Cow::into_owned).ok();
+fn content_stream(page: &Page<'_>, inflater: &mut Inflater) -> Vec<u8> {
     if let Some(stream) = page.raw().get::<Stream<'_>>(b"Contents") {
-        return decoded(stream).unwrap_or_default();
+        return inflater.unpack(&stream).unwrap_or_default();
     }
     let parts = page.raw().get::<Array<'_>>(b"Contents");
     let parts = parts
         .iter()
         .flat_map(hayro_syntax::object::Array::iter::<Stream<'_>>);
     let mut all = Vec::new();
-    for part in parts.filter_map(decoded) {
-        all.extend(part);
+    for part in parts {
+        all.extend(inflater.unpack(&part).unwrap_or_default());
         all.push(b' ');
     }
     all
@@ -343,7 +348,7 @@ impl<'a> Reader<'a, '_> {
         if self.depth == MAX_DEPTH {
             return;
         }
-        let Ok(data) = form.decoded_data() else {
+        let Some(data) = self.inflater.form(form) else {
             return;
         };
         let own = form

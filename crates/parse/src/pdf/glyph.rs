@@ -122,4 +122,6 @@ pub(super) struct Content {
     pub(super) images: Vec<Rect>,
     /// Glyphs whose meaning the document does not give.
     pub(super) unmapped: usize,
+    /// The page wanted to unpack more than it may.
+    pub(super) cut_short: bool,
 }

@@ -114,6 +114,19 @@ impl Line {
 
     /// The raised mark a note begins with.
     pub(super) fn note_mark(&self) -> Option<&str> {
+        self.raised_mark().or_else(|| self.superscript_mark())
+    }
+
+    /// Some fonts have raised numbers of their own.
+    fn superscript_mark(&self) -> Option<&str> {
+        let text = self.parts.first()?.text.as_str();
+        let rest = text.trim_start_matches(is_superscript);
+        let mark = &text[..text.len() - rest.len()];
+        let words = rest.starts_with(char::is_alphabetic) || rest.is_empty();
+        (!mark.is_empty() && words && self.parts.len() > 1).then_some(mark)
+    }
+
+    fn raised_mark(&self) -> Option<&str> {
         let [mark, word, ..] = self.parts.as_slice() else {
             return None;
         };
@@ -172,10 +185,20 @@ impl Line {
 
     fn same_baseline(&self, fragment: &Fragment) -> bool {
         let em = self.size.max(fragment.size);
+        // The mark of a note is set smaller, and higher than words ever stand apart.
+        let resized = (self.size - fragment.size).abs() > em * 0.15;
+        let reach = if resized { 0.42 } else { 0.35 };
         self.angle == fragment.angle
             && self.artifact == fragment.artifact
-            && (self.baseline - fragment.baseline).abs() < em * 0.35
+            && (self.baseline - fragment.baseline).abs() < em * reach
     }
+}
+
+pub(super) fn is_superscript(c: char) -> bool {
+    matches!(
+        c,
+        '\u{b2}' | '\u{b3}' | '\u{b9}' | '\u{2070}' | '\u{2074}'..='\u{2079}'
+    )
 }
 
 /// Joins fragments that follow one another on one baseline.

@@ -26,6 +26,8 @@ mod marks;
 
 mod path;
 
+mod inflate;
+
 mod content;
 
 mod fragment;
@@ -98,7 +100,8 @@ pub fn parse_shared(
     }
     let wanted = options.pages.clone().unwrap_or(0..count);
     let skipped: BTreeSet<u32> = options.skip.iter().copied().collect();
-    let pages = read_pages(&pdf, wanted, &skipped, on_page);
+    let mut inflater = inflate::Inflater::new(limits);
+    let pages = read_pages(&pdf, wanted, &skipped, &mut inflater, on_page)?;
     on_page(0);
     assemble::assemble(pages, &outline::entries(&pdf), &mut builder)?;
     Ok(builder.finish(Format::Pdf))
@@ -128,8 +131,9 @@ fn read_pages(
     pdf: &Pdf,
     wanted: std::ops::Range<u32>,
     skipped: &BTreeSet<u32>,
+    inflater: &mut inflate::Inflater,
     on_page: &mut dyn FnMut(u32),
-) -> Vec<page::PageText> {
+) -> Result<Vec<page::PageText>, Error> {
     let hidden = marks::parts_off(pdf.xref());
     let mut fonts = font::Fonts::new();
     let mut pages = Vec::new();
@@ -137,8 +141,9 @@ fn read_pages(
         let index = index as u32;
         if wanted.contains(&index) && !skipped.contains(&index) {
             on_page(index + 1);
-            pages.push(page::read(page, index + 1, &mut fonts, &hidden));
+            pages.push(page::read(page, index + 1, &mut fonts, inflater, &hidden));
+            inflater.within()?;
         }
     }
-    pages
+    Ok(pages)
 }

@@ -6,6 +6,7 @@ use super::content;
 use super::font::Fonts;
 use super::fragment;
 use super::glyph::{Rect, Ruling};
+use super::inflate::Inflater;
 use super::line::{self, Line};
 use super::order::reading_order;
 
@@ -20,6 +21,8 @@ pub(super) struct PageText {
     pub(super) images: Vec<Rect>,
     pub(super) glyphs: usize,
     pub(super) unmapped: usize,
+    /// It would have unpacked more than a page may.
+    pub(super) cut_short: bool,
 }
 
 impl PageText {
@@ -35,9 +38,10 @@ pub(super) fn read<'a>(
     page: &hayro_syntax::page::Page<'a>,
     number: u32,
     fonts: &mut Fonts<'a>,
+    inflater: &mut Inflater,
     hidden: &std::collections::HashSet<hayro_syntax::object::ObjectIdentifier>,
 ) -> PageText {
-    let content = content::read_page(page, fonts, hidden);
+    let content = content::read_page(page, fonts, inflater, hidden);
     let (width, height) = page.render_dimensions();
     let fragments = fragment::fragments(&content, &fonts.texts);
     PageText {
@@ -48,5 +52,6 @@ pub(super) fn read<'a>(
         images: content.images,
         glyphs: content.glyphs.len(),
         unmapped: content.unmapped,
+        cut_short: content.cut_short,
     }
 }

@@ -58,8 +58,10 @@ impl Vocabulary {
             .iter()
             .filter(|(h, t)| has(format!("{h}-{t}")))
             .count();
-        // No evidence either way: broken words far outnumber compounds in set type.
-        self.breaks_words = whole >= hyphened && whole * 20 >= broken.len();
+        // Broken words far outnumber compounds in set type: in a short document no evidence
+        // is enough, in a long one the words would be seen again.
+        let seen = broken.len() < 20 || whole * 20 >= broken.len();
+        self.breaks_words = whole >= hyphened && seen;
     }
 
     /// Whether the hyphen between two halves is only the line's.

@@ -14,7 +14,7 @@ use model::{Atom, Parsed, Warning};
 use serde::{Deserialize, Serialize};
 
 use crate::builder::{Position, TextBuilder};
-use crate::{Error, Format, Limits, csv, encoding, json_lines, md, text};
+use crate::{Error, Format, Limits, csv, encoding, json_lines, language, md, text};
 
 /// A slice is handed out once it holds this much text.
 const SLICE_BYTES: u64 = 256 << 10;
@@ -48,6 +48,8 @@ pub struct Slice {
     pub title: Option<String>,
     pub properties: std::collections::BTreeMap<String, String>,
     pub warnings: Vec<Warning>,
+    /// As far as the first slice tells.
+    pub language: Option<String>,
     pub resume: Checkpoint,
 }
 
@@ -166,7 +168,9 @@ impl Stream {
 
     fn slice(&mut self) -> Slice {
         let resume = self.checkpoint();
+        let first = self.out.position().bytes == self.out.text.len() as u64;
         let (text, atoms) = self.out.take();
+        let language = first.then(|| language::of_text(&text, &atoms)).flatten();
         let said = std::mem::take(&mut self.out.parsed);
         Slice {
             text,
@@ -174,6 +178,7 @@ impl Stream {
             title: said.title,
             properties: said.properties,
             warnings: said.warnings,
+            language,
             resume,
         }
     }

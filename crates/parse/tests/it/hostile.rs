@@ -1,8 +1,10 @@
 //! Files made to hurt: each is refused with its reason, or read within its budget.
 
+use std::io::Read;
+
 use parse::{Budget, Error, Format, Hints, Limits};
 
-use crate::office;
+use samples::office;
 
 fn parse_as(name: &str, bytes: &[u8]) -> Result<model::Parsed, Error> {
     parse::parse(bytes, &Hints::of_filename(name), &Limits::default())
@@ -41,7 +43,7 @@ fn nesting_without_end_is_refused_before_the_stack_is() {
 #[test]
 fn an_entity_a_document_declares_means_nothing() {
     let part = r#"<!DOCTYPE d [<!ENTITY x SYSTEM "file:///etc/passwd">]><w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body><w:p><w:r><w:t>a &x; b &amp; c</w:t></w:r></w:p></w:body></w:document>"#;
-    let bytes = crate::samples::archive(&[("word/document.xml", part)]);
+    let bytes = samples::archive(&[("word/document.xml", part)]);
     assert_eq!(parse_as("a.docx", &bytes).unwrap().text, "a  b & c");
 }
 
@@ -96,4 +98,67 @@ fn half_an_archive_is_damaged() {
             ..
         }
     ));
+}
+
+fn deflated(instructions: &str) -> Vec<u8> {
+    let level = flate2::Compression::fast();
+    let mut packed = flate2::read::ZlibEncoder::new(instructions.as_bytes(), level);
+    let mut bytes = Vec::new();
+    packed.read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn a_page_that_unpacks_without_end_costs_that_page() {
+    let limits = Limits {
+        inflated_bytes: 1 << 20,
+        ..Limits::default()
+    };
+    let text = "BT /F 12 Tf 72 700 Td (Plain words) Tj ET";
+    let bomb = deflated(&" ".repeat(2 << 20));
+    let file = samples::pdf::packed(&[bomb, deflated(text)]);
+    let parsed = parse::parse(&file, &Hints::default(), &limits).unwrap();
+    assert_eq!(parsed.text, "Plain words");
+    let gaps: Vec<_> = parsed.gaps.iter().map(|gap| gap.pages).collect();
+    assert_eq!(gaps, [Some((1, 1))]);
+}
+
+#[test]
+fn pages_that_unpack_to_too_much_together_are_refused() {
+    let limits = Limits {
+        inflated_bytes: 1 << 20,
+        ..Limits::default()
+    };
+    let page = deflated(&" ".repeat(400 << 10));
+    let file = samples::pdf::packed(&[page.clone(), page.clone(), page]);
+    assert_eq!(
+        parse::parse(&file, &Hints::default(), &limits),
+        Err(Error::OverBudget {
+            budget: Budget::InflatedBytes,
+            limit: 1 << 20
+        })
+    );
+}
+
+#[test]
+fn forms_that_double_with_every_level_come_to_an_end() {
+    let draws = |next: usize, content: &str| {
+        let length = content.len();
+        format!(
+            "<</Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</X {next} 0 R>>>>\
+             /Length {length}>>stream\n{content}\nendstream"
+        )
+    };
+    let mut objects = vec![
+        "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
+        "<</Type/Pages/Kids[3 0 R]/Count 1>>".to_owned(),
+        "<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R\
+         /Resources<</XObject<</X 5 0 R>>>>>>"
+            .to_owned(),
+        draws(5, "/X Do"),
+    ];
+    objects.extend((6..30).map(|next| draws(next, "/X Do /X Do")));
+    let parsed = parse_as("a.pdf", &samples::pdf::file(&objects)).unwrap();
+    let gaps: Vec<_> = parsed.gaps.iter().map(|gap| gap.pages).collect();
+    assert_eq!(gaps, [Some((1, 1))]);
 }

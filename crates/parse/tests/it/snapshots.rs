@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use parse::{Hints, Limits};
 
-use crate::{office, samples};
+use samples::{office, pdf, text};
 
 /// Every atom with its kind and text, then what the document says of itself.
 fn listing(bytes: &[u8], name: &str) -> String {
@@ -50,19 +50,20 @@ macro_rules! snapshots {
 }
 
 snapshots! {
-    markdown: "a.md", samples::MARKDOWN.as_bytes();
-    plain_text: "a.txt", samples::TEXT.as_bytes();
-    csv: "a.csv", samples::CSV.as_bytes();
-    json: "a.json", samples::JSON.as_bytes();
-    json_lines: "a.jsonl", samples::JSON_LINES.as_bytes();
-    web_page: "a.html", samples::PAGE.as_bytes();
-    mail: "a.eml", samples::MAIL.as_bytes();
-    rich_text: "a.rtf", samples::RTF.as_bytes();
+    markdown: "a.md", text::MARKDOWN.as_bytes();
+    plain_text: "a.txt", text::TEXT.as_bytes();
+    csv: "a.csv", text::CSV.as_bytes();
+    json: "a.json", text::JSON.as_bytes();
+    json_lines: "a.jsonl", text::JSON_LINES.as_bytes();
+    web_page: "a.html", text::PAGE.as_bytes();
+    mail: "a.eml", text::MAIL.as_bytes();
+    rich_text: "a.rtf", text::RTF.as_bytes();
     word: "a.docx", office::docx(&office::docx_body());
     presentation: "a.pptx", office::pptx();
     workbook: "a.xlsx", office::xlsx();
     open_document: "a.odt", office::odt();
     book: "a.epub", office::epub();
+    print: "a.pdf", pdf::leaflet();
 }
 
 #[test]

@@ -1,17 +1,4 @@
-//! Small documents of every format that is text itself, and the archive they are packed in.
-
-use std::io::{Cursor, Write};
-
-use zip::write::SimpleFileOptions;
-
-pub fn archive(parts: &[(&str, &str)]) -> Vec<u8> {
-    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
-    for (name, content) in parts {
-        zip.start_file(*name, SimpleFileOptions::default()).unwrap();
-        zip.write_all(content.as_bytes()).unwrap();
-    }
-    zip.finish().unwrap().into_inner()
-}
+//! Documents that are text themselves.
 
 pub const MARKDOWN: &str = "\
 ---

@@ -1,6 +1,6 @@
-//! Sample office documents, written part by part.
+//! Office documents and books, written part by part.
 
-use crate::samples::archive;
+use crate::archive;
 
 const W: &str = r#"xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main""#;
 
@@ -208,4 +208,37 @@ pub fn epub() -> Vec<u8> {
         ("OEBPS/a b.xhtml", &chapter(2)),
         ("OEBPS/two.xhtml", &chapter(1)),
     ])
+}
+
+/// The parts a reader of an archive looks for, by the file's name; none if it is no archive.
+pub fn parts(name: &str) -> Option<&'static [&'static str]> {
+    Some(match name.rsplit('.').next()? {
+        "docx" => &[
+            "word/document.xml",
+            "word/_rels/document.xml.rels",
+            "word/styles.xml",
+            "word/numbering.xml",
+            "word/footnotes.xml",
+            "word/header1.xml",
+        ],
+        "pptx" => &[
+            "ppt/presentation.xml",
+            "ppt/_rels/presentation.xml.rels",
+            "ppt/slides/slide1.xml",
+        ],
+        "xlsx" => &[
+            "xl/workbook.xml",
+            "xl/_rels/workbook.xml.rels",
+            "xl/sharedStrings.xml",
+            "xl/styles.xml",
+            "xl/worksheets/sheet1.xml",
+        ],
+        "odt" => &["content.xml", "mimetype"],
+        "epub" => &[
+            "META-INF/container.xml",
+            "OEBPS/content.opf",
+            "OEBPS/two.xhtml",
+        ],
+        _ => return None,
+    })
 }
