@@ -7,6 +7,7 @@ mod crash;
 mod damage;
 mod direction;
 mod generations;
+mod hurt;
 mod isolation;
 mod keep;
 mod kill;

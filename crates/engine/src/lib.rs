@@ -31,6 +31,8 @@ mod verify;
 
 mod prep;
 
+mod pieces;
+
 mod extract;
 
 mod finalize;

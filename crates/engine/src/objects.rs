@@ -193,6 +193,16 @@ impl Objects {
         found.bytes().await.map_err(failed("read", key))
     }
 
+    pub async fn size(&self, key: &Key) -> Result<u64, Error> {
+        let found = self.0.head(&key.0).await.map_err(failed("look up", key))?;
+        Ok(found.size)
+    }
+
+    pub async fn range(&self, key: &Key, range: std::ops::Range<u64>) -> Result<Bytes, Error> {
+        let found = self.0.get_range(&key.0, range).await;
+        found.map_err(failed("read", key))
+    }
+
     pub async fn get_json<T: DeserializeOwned>(&self, key: &Key) -> Result<T, Error> {
         let bytes = self.get(key).await?;
         serde_json::from_slice(&bytes).map_err(|source| Error::Unreadable {

@@ -14,7 +14,7 @@ use crate::reading::Structure;
 use crate::{Engine, Error, Objects, Stage};
 
 /// Artifacts of one version written at the same time.
-const WRITES_IN_FLIGHT: usize = 8;
+pub(crate) const WRITES_IN_FLIGHT: usize = 8;
 
 impl Engine {
     pub(crate) async fn prep(&self, claim: &Claim) -> Result<FollowUps, Error> {
@@ -24,14 +24,19 @@ impl Engine {
             .version(claim.tenant, claim.step.version())
             .await?;
         self.pass(claim, Stage::Parsing);
-        let (parsed, units) = self.parse(&version).await?;
-
         let pass = version.pass + 1;
-        let artifacts = self
-            .write_artifacts(&version, pass, &parsed, &units)
-            .await?;
+        let prepared = match self.prep_in_pieces(&version, pass).await? {
+            Some(prepared) => prepared,
+            None => self.prep_whole(&version, pass).await?,
+        };
+        let now = self.parts.clock.now();
+        Ok(self.parts.catalog.prepared(claim, prepared, now).await?)
+    }
 
-        let prepared = Prepared {
+    async fn prep_whole(&self, version: &Version, pass: u32) -> Result<Prepared, Error> {
+        let (parsed, units) = self.parse(version).await?;
+        let artifacts = self.write_artifacts(version, pass, &parsed, &units).await?;
+        Ok(Prepared {
             pass,
             units: units.iter().map(|u| (u.name.clone(), u.index)).collect(),
             artifacts,
@@ -41,9 +46,7 @@ impl Engine {
             pages: parsed.pages,
             gaps: parsed.gaps,
             warnings: parsed.warnings,
-        };
-        let now = self.parts.clock.now();
-        Ok(self.parts.catalog.prepared(claim, prepared, now).await?)
+        })
     }
 
     /// What the stored original says, in a confined child.
@@ -108,7 +111,7 @@ impl Engine {
     }
 }
 
-async fn write_unit(
+pub(crate) async fn write_unit(
     objects: &Objects,
     key: Key,
     unit: &Unit,

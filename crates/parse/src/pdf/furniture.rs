@@ -61,7 +61,7 @@ fn edge_lines(index: usize, page: &PageText) -> Vec<Candidate> {
     for (nth, line) in at.iter().take(EDGE_LINES).enumerate() {
         if lines(*line).bottom() < height * EDGE {
             let next = at.get(nth + 1).map(|next| lines(*next));
-            let gap = next.map_or(f32::MAX, |next| next.baseline - lines(*line).baseline);
+            let gap = next.map_or(0.0, |next| next.baseline - lines(*line).baseline);
             let detached = nth == 0 && is_detached(lines(*line), gap, body);
             found.push(candidate(
                 (index, *line),
@@ -74,7 +74,7 @@ fn edge_lines(index: usize, page: &PageText) -> Vec<Candidate> {
     for (nth, line) in at.iter().rev().take(EDGE_LINES).enumerate() {
         if lines(*line).top() > height * (1.0 - EDGE) {
             let next = at.iter().rev().nth(nth + 1).map(|next| lines(*next));
-            let gap = next.map_or(f32::MAX, |next| lines(*line).baseline - next.baseline);
+            let gap = next.map_or(0.0, |next| lines(*line).baseline - next.baseline);
             let detached = nth == 0 && is_detached(lines(*line), gap, body);
             let from_bottom = lines(*line).baseline - height - 2.0;
             found.push(candidate(
@@ -88,7 +88,8 @@ fn edge_lines(index: usize, page: &PageText) -> Vec<Candidate> {
     found
 }
 
-/// No larger than the text, and further from it than its lines are from each other.
+/// No larger than the text, and further from it than its lines are from each other. What
+/// stands alone on its page is the text.
 fn is_detached(line: &Line, gap: f32, body: f32) -> bool {
     line.size < body * 1.1 && gap > body * 1.7
 }

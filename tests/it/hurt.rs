@@ -1,0 +1,85 @@
+//! Documents that hurt, and documents too large to hold, through the whole product.
+
+use std::process::Command;
+
+use samples::pdf::{Page, pdf};
+use serde_json::Value;
+
+use crate::mill::{Folder, Mill, outcomes, path, text};
+
+/// Little enough that the poison shows soon.
+fn little_memory(mut command: Command) -> String {
+    let output = command.env("GRISTMILL_PARSE_MEMORY_MB", "512").output();
+    let output = output.expect("the binary starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    String::from_utf8(output.stdout).expect("output is UTF-8")
+}
+
+/// No two pages alike: what stands on every page at one place is taken for a running head.
+fn words_of(page: u64) -> String {
+    const WORDS: [&str; 12] = [
+        "stone", "water", "sack", "flour", "wheel", "barley", "mule", "dam", "grain", "sluice",
+        "toll", "bread",
+    ];
+    let mut dice = samples::Dice::new(page);
+    let mut words: Vec<&str> = (0..6).map(|_| WORDS[dice.roll(WORDS.len())]).collect();
+    let quern = format!("quern{page}x");
+    words.insert(dice.roll(6), &quern);
+    words.join(" ")
+}
+
+#[test]
+fn one_poison_page_of_five_hundred_leaves_the_others_searchable() {
+    let mill = Mill::sqlite();
+    let folder = Folder::of(&[]);
+    let words: Vec<String> = (1..=500).map(words_of).collect();
+    let mut pages: Vec<Page<'_>> = words.iter().map(|words| Page::Text(words)).collect();
+    pages[249] = Page::Poison;
+    let file = folder.file("querns.pdf");
+    std::fs::write(&file, pdf(&pages)).unwrap();
+
+    let ingested = little_memory(mill.command(&["ingest", path(folder.path()), "--json"]));
+    let ingested: Value = serde_json::from_str(ingested.trim()).unwrap();
+    assert_eq!(text(&ingested["outcome"]), "new");
+
+    let read = little_memory(mill.command(&["extract", path(&file), "--format", "json"]));
+    let read: Value = serde_json::from_str(&read).unwrap();
+    let gaps: Vec<&Value> = read["gaps"].as_array().unwrap().iter().collect();
+    assert_eq!(gaps.len(), 1, "{gaps:?}");
+    assert_eq!(gaps[0]["pages"], serde_json::json!([250, 250]));
+
+    let chunks = little_memory(mill.command(&["chunk", path(&file), "--json"]));
+    let lost: Vec<u32> = (1..=500)
+        .filter(|n| !chunks.contains(&format!("quern{n}x")))
+        .collect();
+    assert_eq!(lost, [250]);
+    for page in [1, 249, 251, 500] {
+        let answer = &mill.lines(&["search", &format!("quern{page}x"), "--json"])[0];
+        let best = text(&answer["hits"][0]["text"]);
+        assert!(best.contains(&format!("quern{page}x")), "{best}");
+    }
+}
+
+#[test]
+fn a_text_too_large_to_hold_is_read_in_pieces_and_found() {
+    let mill = Mill::sqlite();
+    let line =
+        |n: u32| format!("Row {n} of the ledger names the sack numbered {n} and its owner.\n\n");
+    let ledger: String = (0..36_000).map(line).collect();
+    let folder = Folder::of(&[("ledger.txt", &ledger)]);
+    assert_eq!(outcomes(&mill.ingest(folder.path())), ["new"]);
+    let answer = &mill.lines(&["search", "35999", "--json"])[0];
+    let hit = &answer["hits"][0];
+    assert!(text(&hit["text"]).contains("numbered 35999"), "{hit}");
+    // Its range is one of the whole text, though that was never in one place.
+    let whole = mill.ok(&[
+        "extract",
+        path(&folder.file("ledger.txt")),
+        "--format",
+        "text",
+    ]);
+    let range = |at: usize| hit["byte_range"][at].as_u64().unwrap() as usize;
+    assert_eq!(&whole[range(0)..range(1)], text(&hit["text"]));
+    mill.digest();
+}
