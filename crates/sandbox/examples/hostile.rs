@@ -33,7 +33,8 @@ const EXPECTED: &[(&str, Must)] = &[
     ("bomb-document", Refuse),
     ("bomb-media", SayOrRefuse("visible text")),
     ("bomb-20000", SayOrRefuse("many entries")),
-    ("bomb-overlap", Refuse),
+    // One of its overlapping parts is read, and it holds nothing but zeros.
+    ("bomb-overlap", BeEmptyOrRefuse),
     ("nested-30", Say("level 29")),
     ("xxe-file", SayOrRefuse("before")),
     ("xxe-http", SayOrRefuse("before")),
