@@ -1,39 +1,12 @@
 //! One moment of everything, kept and brought back; and the versions that answered when.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
 use crate::mill::{Catalog, Folder, Mill, outcomes, path, text};
-
-/// A server on a mill's folder, ended with the test.
-struct Served<'a> {
-    mill: &'a Mill,
-    child: Child,
-}
-
-impl Drop for Served<'_> {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl<'a> Served<'a> {
-    fn start(mill: &'a Mill) -> Self {
-        let mut child = mill
-            .command(&["serve", "--listen", "127.0.0.1:0"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the server starts");
-        let out = child.stdout.take().expect("it is piped");
-        let mut said = BufReader::new(out).lines();
-        said.next().expect("it says where it is").expect("in UTF-8");
-        Self { mill, child }
-    }
-}
+use crate::server::Server;
 
 fn many(count: usize) -> Folder {
     let folder = Folder::of(&[]);
@@ -59,8 +32,8 @@ fn backup_and_back(mill: &Mill, catalog: Catalog) {
     mill.ingest(folder.path());
     let places = tempfile::tempdir().unwrap();
     let to = places.path().join("backup");
-    let server = Served::start(mill);
-    let done = &server.mill.lines(&["backup", path(&to), "--json"])[0];
+    let server = Server::start(mill, &[]);
+    let done = &mill.lines(&["backup", path(&to), "--json"])[0];
     assert_eq!(
         (&done["versions"], &done["missing"]),
         (&json!(8), &json!([]))
@@ -98,7 +71,7 @@ fn a_backup_beside_an_ingest_holds_exactly_what_answered_at_its_moment() {
     let mill = Mill::sqlite();
     let folder = many(FILES);
     let places = tempfile::tempdir().unwrap();
-    let _server = Served::start(&mill);
+    let _server = Server::start(&mill, &[]);
     let mut ingest = mill
         .command(&["ingest", path(folder.path()), "--json"])
         .stdout(Stdio::null())
@@ -211,8 +184,8 @@ fn history_is_kept_read_rolled_back_and_purged_with_a_proof() {
 #[test]
 fn history_is_the_same_over_a_server() {
     let mill = Mill::sqlite();
-    let server = Served::start(&mill);
-    the_whole_history(server.mill);
+    let _server = Server::start(&mill, &[]);
+    the_whole_history(&mill);
 }
 
 fn the_whole_history(mill: &Mill) {

@@ -257,9 +257,12 @@ impl Snapshot {
         let mut versions = Vec::new();
         let mut rows = Rows::under(&self.0.db, &[key::VERSION]).await?;
         while let Some((key, bytes)) = rows.next().await? {
-            let record = VersionRecord::read(&bytes)?;
-            let (space, version) = key::read_version(&key)
-                .ok_or_else(|| Error::corrupt("version", "its key has no id"))?;
+            // What cannot be read is for the audit to name.
+            let (Ok(record), Some((space, version))) =
+                (VersionRecord::read(&bytes), key::read_version(&key))
+            else {
+                continue;
+            };
             if record.state != State::Forgotten {
                 versions.push((space, version, record.number.unwrap_or(u32::MAX)));
             }
@@ -349,17 +352,16 @@ impl Snapshot {
 }
 
 fn statistics(view: &SpaceView, live: &RoaringBitmap) -> Statistics {
-    let live = live
-        .iter()
-        .map_while(|number| view.totals.get(number as usize));
     let none = Statistics {
         chunks: 0,
         words: 0,
     };
-    live.fold(none, |sum, totals| Statistics {
-        chunks: sum.chunks + u64::from(totals.chunks),
-        words: sum.words + totals.words,
-    })
+    view.totals
+        .among(live)
+        .fold(none, |sum, totals| Statistics {
+            chunks: sum.chunks + u64::from(totals.chunks),
+            words: sum.words + totals.words,
+        })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -3,10 +3,12 @@
 //! A commit carries the number of the flush it completes, so after a crash it
 //! can be told how far the text has come. Everything here blocks.
 
-use std::path::Path;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use model::{UnitName, VersionId};
+use tantivy::index::SegmentComponent;
 use tantivy::schema::{
     FAST, Field, INDEXED, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions,
 };
@@ -41,6 +43,7 @@ pub struct Fields {
 }
 
 pub struct Book {
+    folder: PathBuf,
     index: Index,
     reader: IndexReader,
     writer: Mutex<Option<IndexWriter>>,
@@ -86,6 +89,7 @@ impl Book {
             .try_into()
             .doing("open")?;
         Ok(Self {
+            folder: folder.to_owned(),
             index,
             reader,
             writer: Mutex::new(None),
@@ -176,14 +180,36 @@ impl Book {
         let mut slot = self.writer.lock().expect("a commit does not panic");
         let mut writer = match slot.take() {
             Some(writer) => writer,
-            None => {
-                let writer = self.index.writer_with_num_threads(1, WRITER_BYTES);
-                writer.doing("open for writing")?
-            }
+            None => self.open_writer()?,
         };
         let done = work(&mut writer)?;
         *slot = Some(writer);
         Ok(done)
+    }
+
+    fn open_writer(&self) -> Result<IndexWriter, Error> {
+        self.clear_unfinished()?;
+        let writer = self.index.writer_with_num_threads(1, WRITER_BYTES);
+        writer.doing("open for writing")
+    }
+
+    /// A commit that was cut off may have left lists of deleted documents. They are named by
+    /// a count that goes on from the last commit, so the next one would meet their names.
+    fn clear_unfinished(&self) -> Result<(), Error> {
+        let metas = self.index.load_metas().doing("read the head")?;
+        let known = metas.segments.iter();
+        let known: HashSet<_> = known
+            .map(|segment| segment.relative_path(SegmentComponent::Delete))
+            .collect();
+        for entry in std::fs::read_dir(&self.folder).doing("list the folder")? {
+            let entry = entry.doing("list the folder")?;
+            let name = PathBuf::from(entry.file_name());
+            if name.extension().is_some_and(|end| end == "del") && !known.contains(&name) {
+                #[expect(clippy::disallowed_methods, reason = "nothing refers to it")]
+                std::fs::remove_file(entry.path()).doing("clear up")?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -217,5 +243,41 @@ fn tokens(words: &[String]) -> PreTokenizedString {
     PreTokenizedString {
         text: String::new(),
         tokens: words.iter().enumerate().map(token).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn doc(id: u32, version: VersionId) -> Doc {
+        Doc {
+            id,
+            number: id,
+            version,
+            unit: UnitName::new("u").expect("a name"),
+            words: vec!["mill".to_owned()],
+        }
+    }
+
+    #[test]
+    fn a_commit_cut_off_before_its_head_was_written_can_be_made_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let versions = [1, 2].map(|n| VersionId::from_uuid(uuid::Uuid::from_u128(n)));
+        let docs = [doc(1, versions[0]), doc(2, versions[1])];
+        let book = Book::open(folder.path()).expect("it opens");
+        book.commit(1, &[], &docs).expect("it commits");
+        let head = folder.path().join("meta.json");
+        let before = std::fs::read(&head).expect("there is a head");
+        let gone = [(versions[0], None)];
+        book.commit(2, &gone, &[]).expect("it commits");
+        drop(book);
+        #[expect(clippy::disallowed_methods, reason = "the crash is made here")]
+        std::fs::write(&head, before).expect("the head is as it was");
+
+        let book = Book::open(folder.path()).expect("it opens");
+        assert_eq!(book.flush().expect("a number"), Some(1));
+        let searcher = book.commit(2, &gone, &[]).expect("it commits again");
+        assert_eq!(searcher.num_docs(), 1);
     }
 }

@@ -114,8 +114,8 @@ impl Grow<'_> {
     /// A scanned space has no postings to clean; what is not live is only counted.
     fn report_scanned(&self, live: &RoaringBitmap) -> CompactReport {
         let mut report = CompactReport::default();
-        for (number, totals) in self.view.totals.iter().enumerate() {
-            let is_live = live.contains(number as u32);
+        for (number, totals) in self.view.totals.iter() {
+            let is_live = live.contains(number);
             let side = if is_live {
                 &mut report.hot
             } else {

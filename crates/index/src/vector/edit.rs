@@ -13,7 +13,6 @@ use crate::slate::record::{self, VersionRecord};
 use crate::vector::SpaceView;
 use crate::vector::bits::Bits;
 use crate::vector::grow::{Grow, Member};
-use crate::vector::view::note_totals;
 
 pub struct SpaceEdit {
     pub view: SpaceView,
@@ -50,7 +49,7 @@ impl SpaceEdit {
     }
 
     pub fn note_version(&mut self, version: &VersionRecord) {
-        note_totals(Arc::make_mut(&mut self.view.totals), version);
+        Arc::make_mut(&mut self.view.totals).note(version);
     }
 
     pub fn note_language(&mut self, rules: &str) {

@@ -13,6 +13,8 @@ pub mod best;
 
 pub mod cache;
 
+pub mod totals;
+
 pub mod view;
 
 pub mod flat;

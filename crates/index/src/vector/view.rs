@@ -9,18 +9,12 @@ use tokio::sync::OnceCell;
 use crate::Error;
 use crate::place::Space;
 use crate::slate::key;
-use crate::slate::record::{self, SpaceRecord, State, VersionRecord};
+use crate::slate::record::{self, SpaceRecord, VersionRecord};
 use crate::slate::store::{self, Rows};
 use crate::vector::Cache;
 use crate::vector::bits::{Bits, Recent};
 use crate::vector::posting::{self, Table};
-
-/// How much of a version there is, for the statistics of the text search.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Totals {
-    pub chunks: u32,
-    pub words: u64,
-}
+use crate::vector::totals::TotalsByVersion;
 
 /// Cheap to clone; a flush makes the next one from it.
 #[derive(Debug, Clone)]
@@ -41,8 +35,7 @@ pub struct SpaceView {
     indexed: Arc<OnceCell<Bits>>,
     /// The last live versions that were searched among.
     pub recent: Recent,
-    /// By version number.
-    pub totals: Arc<Vec<Totals>>,
+    pub totals: Arc<TotalsByVersion>,
 }
 
 impl SpaceView {
@@ -129,27 +122,14 @@ async fn bitmap(view: &DbSnapshot, key: Vec<u8>) -> Result<RoaringBitmap, Error>
     Ok(read.transpose()?.unwrap_or_default())
 }
 
-async fn load_totals(view: &DbSnapshot, space: &Space) -> Result<Vec<Totals>, Error> {
-    let mut totals = Vec::new();
+/// What cannot be read counts for nothing: naming it is the audit's part, and the rest answers.
+async fn load_totals(view: &DbSnapshot, space: &Space) -> Result<TotalsByVersion, Error> {
+    let mut totals = TotalsByVersion::default();
     let mut rows = Rows::under(view, &key::of_space(key::VERSION, space)).await?;
     while let Some((_, bytes)) = rows.next().await? {
-        note_totals(&mut totals, &VersionRecord::read(&bytes)?);
+        if let Ok(version) = VersionRecord::read(&bytes) {
+            totals.note(&version);
+        }
     }
     Ok(totals)
-}
-
-/// Keeps the totals of a version under its number.
-pub fn note_totals(totals: &mut Vec<Totals>, version: &VersionRecord) {
-    let Some(number) = version.number else { return };
-    let at = number as usize;
-    if totals.len() <= at {
-        totals.resize(at + 1, Totals::default());
-    }
-    totals[at] = match version.state {
-        State::Forgotten => Totals::default(),
-        State::Open | State::Sealed => Totals {
-            chunks: version.chunks,
-            words: version.words,
-        },
-    };
 }
