@@ -1,6 +1,7 @@
-//! A full disk, a broken file: a clear error, and nothing acknowledged that is not there.
+//! A full disk, a read-only one, a broken file: a clear error, and nothing acknowledged that is not there.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::Path as Folder;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,20 +17,28 @@ use object_store::{
 
 use crate::kit::*;
 
-/// A store whose disk can be filled and emptied.
+/// A store whose disk can be made to take nothing more, and to take it again.
 #[derive(Debug)]
 struct Disk {
     inner: Arc<dyn ObjectStore>,
-    full: AtomicBool,
+    why: ErrorKind,
+    refuses: AtomicBool,
 }
 
 impl Disk {
+    fn in_folder(folder: &Folder, why: ErrorKind) -> Arc<Self> {
+        Arc::new(Self {
+            inner: objects(folder),
+            why,
+            refuses: AtomicBool::new(false),
+        })
+    }
+
     fn room(&self) -> Result<()> {
-        if self.full.load(Ordering::SeqCst) {
-            let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        if self.refuses.load(Ordering::SeqCst) {
             return Err(object_store::Error::Generic {
                 store: "test disk",
-                source: Box::new(full),
+                source: Box::new(std::io::Error::from(self.why)),
             });
         }
         Ok(())
@@ -38,7 +47,7 @@ impl Disk {
 
 impl fmt::Display for Disk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a disk that can be full")
+        f.write_str("a disk that may refuse")
     }
 }
 
@@ -95,32 +104,38 @@ fn one(text: &str) -> Vec<index::IndexedChunk> {
     vec![chunk(0, text, &[1.0, 0.0])]
 }
 
-#[tokio::test]
-async fn a_full_disk_is_an_error_and_what_was_acknowledged_before_is_kept() {
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(|cause| format!("{cause}; ")).collect()
+}
+
+async fn a_disk_that_refuses_is_an_error_and_what_was_acknowledged_is_kept(why: ErrorKind) {
     let folder = tempfile::tempdir().unwrap();
-    let disk = Arc::new(Disk {
-        inner: objects(folder.path()),
-        full: AtomicBool::new(false),
-    });
+    let disk = Disk::in_folder(folder.path(), why);
     let text = folder.path().join("text");
-    let index = Index::open(impatient(), disk.clone(), text).await.unwrap();
+    let opened = Index::open(impatient(), disk.clone(), text.clone());
+    let index = opened.await.unwrap();
     let first = replace(&index, place(space(1), 0, "u"), 1, one("alpha"))
         .await
         .unwrap();
     first.durable().await.unwrap();
-    disk.full.store(true, Ordering::SeqCst);
+    disk.refuses.store(true, Ordering::SeqCst);
     let lost = replace(&index, place(space(1), 1, "u"), 1, one("beta"))
         .await
         .unwrap();
-    assert!(matches!(lost.durable().await, Err(Error::Writes(_))));
+    let told = lost.durable().await;
+    assert!(matches!(told, Err(Error::Writes(_))), "{told:?}");
     let refused = replace(&index, place(space(1), 2, "u"), 1, one("gamma")).await;
     assert!(refused.is_err());
     assert!(
         index.close().await.is_err(),
         "closing tells that something was lost"
     );
+    let told = Index::open(impatient(), disk, text).await.err();
+    let told = with_causes(&told.expect("it cannot be opened for writing"));
+    let why = std::io::Error::from(why).to_string();
+    assert!(told.contains(&why), "{told}");
 
-    disk.full.store(false, Ordering::SeqCst);
     let index = open(folder.path()).await;
     let snapshot = index.snapshot(Flush(0)).await.unwrap();
     let found = snapshot
@@ -129,6 +144,17 @@ async fn a_full_disk_is_an_error_and_what_was_acknowledged_before_is_kept() {
         .unwrap();
     assert_eq!(found.len(), 1);
     index.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_full_disk_is_an_error_and_what_was_acknowledged_before_is_kept() {
+    a_disk_that_refuses_is_an_error_and_what_was_acknowledged_is_kept(ErrorKind::StorageFull).await;
+}
+
+#[tokio::test]
+async fn a_folder_that_is_read_only_by_now_is_an_error_and_nothing_is_lost() {
+    let why = ErrorKind::ReadOnlyFilesystem;
+    a_disk_that_refuses_is_an_error_and_what_was_acknowledged_is_kept(why).await;
 }
 
 /// Overwrites every file under a folder whose name passes.
