@@ -123,6 +123,7 @@ async fn perform(catalog: &dyn Catalog, claim: &Claim) -> Result<(), catalog::Er
         Step::Prep { .. } => {
             let unit = UnitName::new("only").expect("a plain name");
             let prepared = Prepared {
+                pass: 1,
                 units: vec![(unit, 0)],
                 ..Prepared::default()
             };

@@ -1,12 +1,11 @@
 //! The embedded index: recall, queries, build, disk, opening, ingest.
 //!
-//! Clustered, seeded vectors of 384 dimensions. FAISS (`bench/peers/faiss_ivf.py`, in a
-//! venv under `.tools/`) answers the same queries in the same run at no less
+//! Clustered, seeded vectors of 384 dimensions. FAISS (`bench/peers/faiss_ivf.py`) answers the same queries in the same run at no less
 //! recall than ours, one thread; its index is in memory, ours is warm in a cache
 //! whose size is a figure. Sizes come from `BENCH_INDEX_SIZES` (comma-separated;
 //! without it 10,000 and 100,000).
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,6 +21,7 @@ use rand::{Rng, SeedableRng};
 use roaring::RoaringBitmap;
 use uuid::Uuid;
 
+use crate::peers;
 use crate::report::{Report, cpu_time, resident};
 
 const DIMENSIONS: usize = 384;
@@ -250,7 +250,7 @@ async fn one_size(report: &mut Report, size: usize) -> anyhow::Result<f64> {
     let (recall, rate) = measure(&index, &data, &all, &data.truth(|_| true)).await?;
     report.figure(name("recall@10"), recall, "");
     report.figure(name("cache"), cache_bytes as f64 / 1e6, "MB");
-    let peers = peers(folder.path(), &data, recall)?;
+    let peers = faiss(folder.path(), &data, recall)?;
     for peer in &peers {
         let label = format!("{} at recall {:.3}", peer.name, peer.recall);
         report.against(
@@ -369,21 +369,12 @@ struct Peer {
     rate: f64,
 }
 
-fn peers(folder: &Path, data: &Data, recall: f64) -> anyhow::Result<Vec<Peer>> {
-    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-    let python = root.join(".tools/faiss/bin/python");
-    if !python.exists() {
-        let sh = "python3 -m venv .tools/faiss && .tools/faiss/bin/pip -q install faiss-cpu numpy";
-        let made = Command::new("sh")
-            .args(["-c", sh])
-            .current_dir(&root)
-            .status()?;
-        anyhow::ensure!(made.success(), "cannot install faiss-cpu into .tools/faiss");
-    }
+fn faiss(folder: &Path, data: &Data, recall: f64) -> anyhow::Result<Vec<Peer>> {
+    let python = peers::python("faiss", &["faiss-cpu", "numpy"])?;
     write_floats(&folder.join("vectors.f32"), &data.vectors)?;
     write_floats(&folder.join("queries.f32"), &data.queries)?;
     let said = Command::new(python)
-        .arg(root.join("bench/peers/faiss_ivf.py"))
+        .arg(peers::root().join("bench/peers/faiss_ivf.py"))
         .args([folder.as_os_str(), recall.to_string().as_ref()])
         .output()?;
     std::fs::remove_file(folder.join("vectors.f32"))?;
