@@ -25,6 +25,15 @@ fn many_files() -> Folder {
 
 #[test]
 fn killed_at_twenty_moments_it_ends_where_an_undisturbed_run_ends() {
+    killed_at_twenty_moments(&Mill::sqlite());
+}
+
+#[tokio::test]
+async fn killed_at_twenty_moments_on_postgres_it_ends_there_too() {
+    killed_at_twenty_moments(&Mill::postgres().await);
+}
+
+fn killed_at_twenty_moments(killed: &Mill) {
     let folder = many_files();
     let calm = Mill::sqlite();
     calm.ingest(folder.path());
@@ -32,7 +41,6 @@ fn killed_at_twenty_moments_it_ends_where_an_undisturbed_run_ends() {
     let seed = rand::random::<u64>();
     println!("seed {seed}");
     let mut random = StdRng::seed_from_u64(seed);
-    let killed = Mill::sqlite();
     for _ in 0..KILLS {
         let mut child = killed
             .command(&["ingest", path(folder.path()), "--json"])

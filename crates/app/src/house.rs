@@ -20,6 +20,9 @@ use crate::config::{self, Config};
 use crate::folder::{Folder, Lock};
 use crate::{embedding, secrets};
 
+/// Asks this program to parse one document after another inside the sandbox.
+pub const PARSE_CHILD: &str = "parse-child";
+
 /// Everything open. Dropped without [`House::close`], it is as if the process had died.
 pub struct House {
     pub gateway: Gateway,
@@ -192,7 +195,7 @@ pub fn sandbox(config: &Config) -> anyhow::Result<Sandbox> {
     };
     Ok(Sandbox::new(
         settings,
-        Program::new(program, &["parse-child"]),
+        Program::new(program, &[PARSE_CHILD]),
     ))
 }
 

@@ -22,6 +22,13 @@ use config::Config;
 use otel::Exporter;
 
 fn main() -> ExitCode {
+    // Not a command for people: known to no help, completion or hint.
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|first| first == house::PARSE_CHILD)
+    {
+        return sandbox::child_main();
+    }
     let cli = Cli::parse();
     let verbose = cli.globals.verbose > 0;
     if !verbose {
@@ -47,7 +54,6 @@ fn apologise(panic: &std::panic::PanicHookInfo<'_>) {
 /// What needs no configuration is answered at once; the rest runs on a runtime.
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
-        Command::ParseChild => Ok(sandbox::child_main()),
         Command::Completions { shell } => {
             let mut command = Cli::command();
             let mut script = Vec::new();
@@ -132,7 +138,7 @@ async fn perform(config: &Config, command: Command) -> anyhow::Result<ExitCode> 
         Command::Restore(args) => commands::backup::restore(config, &args).await,
         Command::Repair(args) => commands::verify::repair(config, &args).await,
         Command::CrashTest(args) => commands::crash_test::run(config, &args).await,
-        Command::ParseChild | Command::Completions { .. } | Command::Man | Command::Config(_) => {
+        Command::Completions { .. } | Command::Man | Command::Config(_) => {
             unreachable!("answered before the configuration is read")
         }
     }

@@ -1,5 +1,6 @@
 //! What a command works with: a client, and the house behind it when there is no server.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -80,7 +81,7 @@ impl Session {
                 return Self::with(&folder, config, &holder);
             }
         }
-        let temporary = tempfile::tempdir().context("cannot make a temporary folder")?;
+        let temporary = temporary_folder()?;
         let mut config = config.clone();
         config.data = temporary.path().to_owned();
         config.catalog.url.clear();
@@ -95,7 +96,7 @@ impl Session {
     /// In a folder that is gone afterwards, whoever holds the configured one; with a model that
     /// needs no weights.
     pub async fn isolated(config: &Config, needs: Needs) -> anyhow::Result<Self> {
-        let temporary = tempfile::tempdir().context("cannot make a temporary folder")?;
+        let temporary = temporary_folder()?;
         let mut config = config.clone();
         config.data = temporary.path().to_owned();
         config.catalog.url.clear();
@@ -129,6 +130,13 @@ impl Session {
             None => Ok(()),
         }
     }
+}
+
+/// For its owner alone from the start.
+fn temporary_folder() -> anyhow::Result<TempDir> {
+    let owner_only = std::fs::Permissions::from_mode(0o700);
+    let made = tempfile::Builder::new().permissions(owner_only).tempdir();
+    made.context("cannot make a temporary folder")
 }
 
 fn busy(folder: &Folder) -> anyhow::Error {

@@ -15,7 +15,7 @@ pub enum Error {
     /// The lease was lost to a later claim, or the work is gone: write nothing, forget it.
     #[error("the claim on work {work} is no longer held")]
     Fenced { work: i64 },
-    #[error("the catalog could not {operation}")]
+    #[error("the catalog is not available ({operation})")]
     Unavailable {
         operation: &'static str,
         #[source]

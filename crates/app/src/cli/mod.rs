@@ -79,9 +79,6 @@ pub enum Command {
     Completions { shell: clap_complete::Shell },
     /// Prints the man page
     Man,
-    /// Parses one document inside the sandbox
-    #[command(hide = true)]
-    ParseChild,
 }
 
 #[derive(Debug, Args)]
