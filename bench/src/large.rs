@@ -19,35 +19,42 @@ const PIECE: usize = 1 << 20;
 const MIB: f64 = (1 << 20) as f64;
 
 /// What reading one file alone came to.
-struct Cost {
-    seconds: f64,
-    parent: f64,
-    child: f64,
+pub struct Cost {
+    pub seconds: f64,
+    /// The most memory of each, in MiB.
+    pub parent: f64,
+    pub child: f64,
 }
 
 pub fn run(report: &mut Report) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
+    let mut seconds = Vec::new();
     for pages in [1000, 2000, 4000] {
         let file = folder.path().join("book.pdf");
         std::fs::write(&file, samples::pdf::book(pages))?;
-        tell(
-            report,
-            &format!("PDF of {pages} pages"),
-            300.0,
-            &alone(&file)?,
-        );
+        let cost = alone(&file)?;
+        tell(report, &format!("PDF of {pages} pages"), 300.0, &cost);
+        seconds.push(cost.seconds);
     }
+    growth(report, "PDF", &seconds);
+    seconds.clear();
     for megabytes in [256, 512, 1024] {
         let file = folder.path().join("long.txt");
         write_text(&file, megabytes << 20)?;
-        tell(
-            report,
-            &format!("text of {megabytes} MiB"),
-            150.0,
-            &alone(&file)?,
-        );
+        let cost = alone(&file)?;
+        tell(report, &format!("text of {megabytes} MiB"), 150.0, &cost);
+        seconds.push(cost.seconds);
     }
+    growth(report, "text", &seconds);
     Ok(())
+}
+
+/// How much longer the largest took than the smallest, which is a quarter of it.
+fn growth(report: &mut Report, what: &str, seconds: &[f64]) {
+    if let [smallest, .., largest] = seconds {
+        let name = format!("{what}, four times the size takes so many times as long");
+        report.against(name, largest / smallest, "x", ("linear", 4.0));
+    }
 }
 
 fn tell(report: &mut Report, what: &str, aim: f64, cost: &Cost) {
@@ -80,7 +87,8 @@ fn write_text(file: &Path, bytes: usize) -> std::io::Result<()> {
     out.flush()
 }
 
-fn alone(file: &Path) -> anyhow::Result<Cost> {
+/// Reads a file in a process of its own.
+pub fn alone(file: &Path) -> anyhow::Result<Cost> {
     let mut call = Command::new(std::env::current_exe()?);
     let output = call.arg("read-alone").arg(file).output()?;
     let said = String::from_utf8_lossy(&output.stderr);

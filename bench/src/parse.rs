@@ -8,6 +8,7 @@ use std::time::Duration;
 use ::parse::{Limits, Options};
 use anyhow::Context;
 
+use crate::large;
 use crate::report::{Report, cpu_time};
 
 /// Every so many pages one is rendered: pictures are slow, and alike within a book.
@@ -31,11 +32,27 @@ pub fn run(report: &mut Report) -> anyhow::Result<()> {
         }
         None => report.figure(&name, rate(ours), "pages/CPU-s"),
     }
-    let theirs = pdfium(&files)?;
-    report.against(name, rate(ours), "pages/CPU-s", ("pypdfium2", rate(theirs)));
+    match pdfium(&files) {
+        Ok(theirs) => {
+            report.against(name, rate(ours), "pages/CPU-s", ("pypdfium2", rate(theirs)));
+        }
+        Err(error) => eprintln!("pypdfium2 is not beside it: {error:#}"),
+    }
     render(report, &files)?;
-    let peak = cpu_and_peak().1 as f64 / (1 << 20) as f64;
-    report.figure("peak memory over all of it, in one process", peak, "MiB");
+    largest(report, &files)
+}
+
+/// The file with the most pages, read alone as the product would: by a parent with a child.
+fn largest(report: &mut Report, files: &[PathBuf]) -> anyhow::Result<()> {
+    let mut most: Option<(usize, &PathBuf)> = None;
+    for file in files {
+        let pages = ::parse::pdf::page_sizes(&std::fs::read(file)?)?.len();
+        most = most.max(Some((pages, file)));
+    }
+    let (pages, file) = most.context("there are no files")?;
+    let cost = large::alone(file)?;
+    let name = format!("the largest, {pages} pages, peaks of parent and child");
+    report.figure(name, cost.parent + cost.child, "MiB");
     Ok(())
 }
 
@@ -78,33 +95,32 @@ fn text(files: &[PathBuf]) -> anyhow::Result<(u32, Duration)> {
     Ok((pages, cpu_time() - begun))
 }
 
-/// What children have used up so far, and the most memory this process ever had.
-fn cpu_and_peak() -> (Duration, u64) {
+/// CPU time that children which have ended took.
+fn cpu_of_children() -> Duration {
     #[expect(unsafe_code, reason = "getrusage fills a plain struct")]
-    let (children, own) = unsafe {
-        let mut all = [std::mem::zeroed::<libc::rusage>(); 2];
-        libc::getrusage(libc::RUSAGE_CHILDREN, &mut all[0]);
-        libc::getrusage(libc::RUSAGE_SELF, &mut all[1]);
-        (all[0], all[1])
+    let usage = unsafe {
+        let mut usage = std::mem::zeroed::<libc::rusage>();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
+        usage
     };
     let time = |t: libc::timeval| {
         Duration::from_secs(t.tv_sec as u64) + Duration::from_micros(t.tv_usec as u64)
     };
-    let cpu = time(children.ru_utime) + time(children.ru_stime);
-    (cpu, own.ru_maxrss as u64 * 1024)
+    time(usage.ru_utime) + time(usage.ru_stime)
 }
 
 /// CPU time of one call per file of a program, if it is installed.
 fn of_program(calls: impl Iterator<Item = Command>) -> anyhow::Result<Option<Duration>> {
-    let before = cpu_and_peak().0;
+    let before = cpu_of_children();
     for mut call in calls {
         match call.stdout(Stdio::null()).stderr(Stdio::null()).status() {
-            Ok(_) => {}
+            // One that gave up early would look fast.
+            Ok(status) => anyhow::ensure!(status.success(), "a peer failed: {call:?}: {status}"),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(Some(cpu_and_peak().0 - before))
+    Ok(Some(cpu_of_children() - before))
 }
 
 fn pdftotext(files: &[PathBuf]) -> anyhow::Result<Option<Duration>> {

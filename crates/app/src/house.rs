@@ -1,6 +1,6 @@
 //! The parts put together: the only place that knows them all.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use chrono::TimeDelta;
 use engine::backup::Local;
 use engine::{Engine, Figures, Objects, SyncedFolder, SystemClock};
 use model::ChunkPolicy;
-use sandbox::{Program, Sandbox};
+use sandbox::{Ocr, Program, Sandbox};
 use shell::Workers;
 use tokio_util::sync::CancellationToken;
 use web::auth::{Keys, password};
@@ -191,12 +191,24 @@ pub fn sandbox(config: &Config) -> anyhow::Result<Sandbox> {
         cpu: seconds,
         wall: seconds * 2,
         memory_bytes: config.parse.memory_mb << 20,
+        ocr: tesseract(config).map(|found| Ocr::new(found, &config.parse.ocr_languages)),
         ..sandbox::Settings::default()
     };
     Ok(Sandbox::new(
         settings,
         Program::new(program, &[PARSE_CHILD]),
     ))
+}
+
+/// Who recognises the words of scanned pages, where it is installed and wanted.
+pub fn tesseract(config: &Config) -> Option<PathBuf> {
+    config.parse.ocr.then(|| installed("tesseract")).flatten()
+}
+
+fn installed(name: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH")?;
+    let mut files = std::env::split_paths(&folders).map(|folder| folder.join(name));
+    files.find(|file| file.is_file())
 }
 
 fn web_settings(config: &Config) -> Settings {

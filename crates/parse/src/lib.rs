@@ -69,6 +69,9 @@ pub struct Options {
     /// Pages to pass over, counted from 0: what was found to hurt.
     #[serde(default)]
     pub skip: Vec<u32>,
+    /// Words recognised on pages that are pictures.
+    #[serde(default)]
+    pub recognised: Vec<pdf::Recognised>,
 }
 
 /// Reads a whole document.

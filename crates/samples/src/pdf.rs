@@ -216,3 +216,58 @@ pub fn book(pages: u32) -> Vec<u8> {
     objects[1] = format!("<</Type/Pages/Kids[{kids}]/Count {pages}>>");
     file(&objects)
 }
+
+/// A page that is nothing but this picture: PNG of eight-bit colours, as pages are drawn
+/// here. `None` if it is anything else. A PDF takes the packed rows of a PNG as they are.
+pub fn scan(png: &[u8]) -> Option<Vec<u8>> {
+    let (mut size, mut rows) = (None, Vec::new());
+    let mut rest = png.strip_prefix(b"\x89PNG\r\n\x1a\n")?;
+    while let Some((length, after)) = rest.split_first_chunk::<4>() {
+        let length = u32::from_be_bytes(*length) as usize;
+        let (kind, after) = after.split_first_chunk::<4>()?;
+        let (data, after) = after.split_at_checked(length)?;
+        match kind {
+            b"IHDR" if data.get(8..10) == Some(&[8, 2]) => {
+                let side = |at: usize| data[at..at + 4].try_into().map(u32::from_be_bytes);
+                size = Some((side(0).ok()?, side(4).ok()?));
+            }
+            b"IDAT" => rows.extend_from_slice(data),
+            _ => {}
+        }
+        rest = after.get(4..)?;
+    }
+    let (width, height) = size?;
+    let head = format!(
+        "<</Type/XObject/Subtype/Image/Width {width}/Height {height}/BitsPerComponent 8\
+         /ColorSpace/DeviceRGB/Filter/FlateDecode\
+         /DecodeParms<</Predictor 15/Colors 3/Columns {width}>>/Length {}>>stream\n",
+        rows.len()
+    );
+    let picture = [head.as_bytes(), &rows, b"\nendstream"].concat();
+    let content = "q 612 0 0 792 0 0 cm /P Do Q";
+    let text = |text: &str| text.as_bytes().to_vec();
+    Some(file(&[
+        text("<</Type/Catalog/Pages 2 0 R>>"),
+        text("<</Type/Pages/Kids[3 0 R]/Count 1>>"),
+        text(
+            "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R\
+             /Resources<</XObject<</P 5 0 R>>>>>>",
+        ),
+        format!("<</Length {}>>stream\n{content}\nendstream", content.len()).into(),
+        picture,
+    ]))
+}
+
+/// A page of these instructions, with Helvetica as `/F`.
+pub fn drawn(content: &str) -> Vec<u8> {
+    let length = content.len();
+    file(&[
+        "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
+        "<</Type/Pages/Kids[3 0 R]/Count 1>>".to_owned(),
+        "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R\
+         /Resources<</Font<</F 5 0 R>>>>>>"
+            .to_owned(),
+        format!("<</Length {length}>>stream\n{content}\nendstream"),
+        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>".to_owned(),
+    ])
+}

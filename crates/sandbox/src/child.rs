@@ -10,7 +10,7 @@ use parse::Format;
 
 use crate::confine;
 use crate::pieces;
-use crate::protocol::{Done, Kind, Request, Want, read_frame, write_frame};
+use crate::protocol::{Done, Kind, Request, Setup, Want, read_frame, write_frame};
 use crate::usage::usage;
 
 /// Sees each document before it is parsed; a test's child misbehaves here.
@@ -35,8 +35,12 @@ fn serve(mut from: impl Read, mut to: impl Write, before: Before) -> io::Result<
     let Some((Kind::Setup, setup)) = read_frame(&mut from)? else {
         return Err(io::ErrorKind::InvalidData.into());
     };
-    let holds = confine::confine(&serde_json::from_slice(&setup)?);
+    let setup: Setup = serde_json::from_slice(&setup)?;
+    let holds = confine::confine(&setup);
     write_frame(&mut to, Kind::Hello, &serde_json::to_vec(&holds)?)?;
+    if let Some(tool) = &setup.tool {
+        return Err(tool.become_it());
+    }
     while let Some((kind, request)) = read_frame(&mut from)? {
         let Some((Kind::Document, document)) = read_frame(&mut from)? else {
             return Err(io::ErrorKind::InvalidData.into());

@@ -49,6 +49,8 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    #[error("`{program}` failed: {how}")]
+    Tool { program: String, how: String },
     #[error("the reading process broke its protocol: {0}")]
     Protocol(String),
 }
@@ -69,7 +71,7 @@ impl Error {
         match self {
             Self::Document(parse::Error::OverBudget { .. }) | Self::Output { .. } => Fault::Budget,
             Self::Deadly { death } if death.adds_up() => Fault::Budget,
-            Self::Document(_) | Self::Deadly { .. } => Fault::Document,
+            Self::Document(_) | Self::Deadly { .. } | Self::Tool { .. } => Fault::Document,
             Self::Start { .. } | Self::Protocol(_) => Fault::Ours,
         }
     }

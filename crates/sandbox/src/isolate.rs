@@ -7,20 +7,30 @@
 
 use bytes::Bytes;
 use model::{Gap, Parsed};
+use parse::pdf::Recognised;
 use parse::{Hints, Options};
 
 use crate::error::{Death, Error};
 use crate::pool::Pool;
 use crate::protocol::{Answer, Request, Want};
 
-pub(crate) async fn parse(pool: &Pool, bytes: Bytes, hints: Hints) -> Result<Parsed, Error> {
+pub(crate) async fn parse(
+    pool: &Pool,
+    bytes: &Bytes,
+    hints: &Hints,
+    recognised: &[Recognised],
+) -> Result<Parsed, Error> {
     let mut plan = Plan::default();
     loop {
+        let options = Options {
+            recognised: recognised.to_vec(),
+            ..plan.options()
+        };
         let request = Request {
-            want: Want::Parse(plan.options()),
+            want: Want::Parse(options),
             ..Request::parse(hints.clone(), pool.settings())
         };
-        match pool.ask(&request, &bytes).await? {
+        match pool.ask(&request, bytes).await? {
             Answer::Parsed(parsed) => return Ok(plan.disclose(*parsed)),
             Answer::Refused(error) => return Err(error.into()),
             Answer::Died { death, page } => {
@@ -45,6 +55,7 @@ impl Plan {
         Options {
             pages: self.end.as_ref().map(|(end, _)| 0..*end),
             skip: self.lost.iter().map(|(page, _)| page - 1).collect(),
+            ..Options::default()
         }
     }
 

@@ -17,7 +17,9 @@ mod pool;
 mod process;
 mod protocol;
 mod reading;
+mod recognise;
 mod settings;
+mod tool;
 mod usage;
 
 use std::sync::Arc;
@@ -30,7 +32,7 @@ pub use child::{child_main, child_main_with};
 pub use error::{Death, Error, Fault};
 pub use protocol::Holds;
 pub use reading::Reading;
-pub use settings::{Program, Settings};
+pub use settings::{Ocr, Program, Settings};
 
 use pool::Pool;
 use protocol::{Answer, Request, Want};
@@ -61,10 +63,18 @@ impl Sandbox {
         }
     }
 
-    /// Reads a document. Pages that hurt come back as gaps.
+    /// Reads a document. Pages that hurt come back as gaps, and so do pages that are pictures,
+    /// unless there is a program to recognise their words.
     pub async fn parse(&self, bytes: Bytes, hints: Hints) -> Result<Parsed, Error> {
         match &*self.mode {
-            Mode::Children(pool) => isolate::parse(pool, bytes, hints).await,
+            Mode::Children(pool) => {
+                let parsed = isolate::parse(pool, &bytes, &hints, &[]).await?;
+                let words = recognise::words(pool, &bytes, &parsed).await;
+                if words.is_empty() {
+                    return Ok(parsed);
+                }
+                isolate::parse(pool, &bytes, &hints, &words).await
+            }
             Mode::Unconfined(limits) => {
                 let limits = *limits;
                 unconfined(move || parse::parse(&bytes, &hints, &limits)).await

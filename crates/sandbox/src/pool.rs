@@ -11,8 +11,9 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::error::Error;
 use crate::process::Process;
-use crate::protocol::{Answer, Request};
+use crate::protocol::{Answer, Request, Setup};
 use crate::settings::{Program, Settings};
+use crate::tool::{self, Tool};
 use crate::usage::of_children;
 
 pub(crate) struct Pool {
@@ -79,6 +80,13 @@ impl Pool {
         answer
     }
 
+    /// Has a program of others work on some bytes, in the place of a child of ours.
+    pub(crate) async fn run(&self, tool: &Tool, input: &[u8]) -> Result<Vec<u8>, Error> {
+        let permit = self.permits.acquire().await;
+        let _permit = permit.expect("the pool never closes its permits");
+        tool::run(&self.program, tool, input, &self.settings).await
+    }
+
     fn take(&self) -> Option<Process> {
         self.idle.lock().expect("nobody panics here").pop()
     }
@@ -94,7 +102,11 @@ impl Pool {
     }
 
     async fn start(&self) -> Result<Process, Error> {
-        let (process, holds) = Process::start(&self.program, &self.settings).await?;
+        let setup = Setup {
+            memory_bytes: self.settings.memory_bytes,
+            tool: None,
+        };
+        let (process, holds) = Process::start(&self.program, &setup, &self.settings).await?;
         self.reported.call_once(|| {
             tracing::info!(
                 memory = holds.memory,

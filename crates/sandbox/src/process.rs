@@ -37,6 +37,7 @@ enum Missing {
 impl Process {
     pub(crate) async fn start(
         program: &Program,
+        setup: &Setup,
         settings: &Settings,
     ) -> Result<(Self, Holds), Error> {
         let failed = |source: io::Error| Error::Start {
@@ -61,16 +62,21 @@ impl Process {
             documents: 0,
             peak_bytes: 0,
         };
-        let holds = process.greet(settings).await.map_err(failed)?;
+        let holds = process
+            .greet(setup, settings.silence)
+            .await
+            .map_err(failed)?;
         Ok((process, holds))
     }
 
-    async fn greet(&mut self, settings: &Settings) -> io::Result<Holds> {
-        let setup = Setup {
-            memory_bytes: settings.memory_bytes,
-        };
-        self.send(Kind::Setup, &serde_json::to_vec(&setup)?).await?;
-        match self.next(settings.silence, SMALL).await {
+    /// Its pipes alone: for a child that has become another program.
+    pub(crate) fn into_parts(self) -> (Child, ChildStdin, ChildStdout) {
+        (self.child, self.to, self.from)
+    }
+
+    async fn greet(&mut self, setup: &Setup, wait: Duration) -> io::Result<Holds> {
+        self.send(Kind::Setup, &serde_json::to_vec(setup)?).await?;
+        match self.next(wait, SMALL).await {
             Ok((Kind::Hello, holds)) => Ok(serde_json::from_slice(&holds)?),
             Err(Missing::Wrong(error)) => Err(error),
             _ => Err(io::Error::other("it did not say hello")),

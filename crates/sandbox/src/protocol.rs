@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Death;
 use crate::settings::Settings;
+use crate::tool::Tool;
 
 pub(crate) const HEAD: usize = 9;
 
@@ -70,6 +71,9 @@ impl Kind {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Setup {
     pub(crate) memory_bytes: u64,
+    /// Read no documents but become this, after the hello.
+    #[serde(default)]
+    pub(crate) tool: Option<Tool>,
 }
 
 /// Which of its protections a child could put up.

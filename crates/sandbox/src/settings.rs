@@ -28,7 +28,32 @@ pub struct Settings {
     pub recycle_bytes: u64,
     /// How many pages of a document may be left out before it is given up.
     pub poison_pages: usize,
+    /// Who recognises words on pages that are pictures; without one such pages are gaps.
+    pub ocr: Option<Ocr>,
     pub limits: Limits,
+}
+
+/// A program that is called as tesseract is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ocr {
+    pub program: PathBuf,
+    /// As it names them, such as `eng+deu`.
+    pub languages: String,
+    /// CPU time for one page.
+    pub cpu: Duration,
+    /// How many pages of a document; those beyond stay gaps.
+    pub pages: usize,
+}
+
+impl Ocr {
+    pub fn new(program: impl Into<PathBuf>, languages: impl Into<String>) -> Self {
+        Self {
+            program: program.into(),
+            languages: languages.into(),
+            cpu: Duration::from_secs(60),
+            pages: 500,
+        }
+    }
 }
 
 /// Budgets the parsers themselves keep.
@@ -47,6 +72,7 @@ impl Default for Settings {
             documents_per_child: 200,
             recycle_bytes: 256 << 20,
             poison_pages: 16,
+            ocr: None,
             limits: parse::Limits::default(),
         }
     }

@@ -139,7 +139,14 @@ async fn parser(config: &Config) -> Check {
                 .parse("# A heading\n\nA sentence.\n".into(), hints)
                 .await;
             match read {
-                Ok(parsed) => Ok(format!("a child read {} atoms", parsed.atoms.len())),
+                Ok(parsed) => {
+                    let scans = match crate::house::tesseract(config) {
+                        Some(_) => "tesseract reads scanned pages",
+                        None => "scanned pages will be gaps: there is no tesseract",
+                    };
+                    let atoms = parsed.atoms.len();
+                    Ok(format!("a child read {atoms} atoms; {scans}"))
+                }
                 Err(error) => Err((
                     sentence(&error.into()),
                     "the kernel may forbid what the sandbox needs; see the guide".to_owned(),

@@ -191,6 +191,16 @@ pub const KEYS: &[Key] = &[
     Key::new("parse.timeout_seconds", Number, "longest a parse may take"),
     Key::new("parse.memory_mb", Number, "most memory a parse may use"),
     Key::new(
+        "parse.ocr",
+        Flag,
+        "false leaves scanned pages as gaps even where tesseract is installed",
+    ),
+    Key::new(
+        "parse.ocr_languages",
+        Text,
+        "what scanned pages are written in, as tesseract names it: eng+deu",
+    ),
+    Key::new(
         "disk.reserve_mb",
         Number,
         "ingest refuses to begin with less free space than this",

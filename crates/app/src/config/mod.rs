@@ -161,6 +161,8 @@ section!(Janitor {
 section!(Parse {
     timeout_seconds: u64 = 120,
     memory_mb: u64 = 1024,
+    ocr: bool = true,
+    ocr_languages: String = "eng".to_owned(),
 });
 section!(Disk {
     reserve_mb: u64 = 256

@@ -128,6 +128,7 @@ impl<'a> Walk<'a> {
                 return Ok(end);
             }
             "img" => return self.picture(id),
+            "math" => return self.formula(id),
             "a" if self.is_permalink(id) => return Ok(end),
             "td" | "th" => {
                 self.flush()?;
@@ -246,6 +247,38 @@ impl<'a> Walk<'a> {
         Ok(id + 1)
     }
 
+    /// What its author wrote, where the page says so; else its letters, without notes on them.
+    fn formula(&mut self, id: Id) -> Result<Id, Error> {
+        let notes = |node: Id| self.dom.tag(node).starts_with("annotation");
+        let written = self
+            .dom
+            .attribute(id, "alttext")
+            .map(collapsed)
+            .or_else(|| {
+                let mut notes = self.dom.subtree(id).filter(|node| notes(*node));
+                let tex = notes.find(|n| self.dom.attribute(*n, "encoding").is_some_and(is_tex))?;
+                Some(collapsed(&self.dom.text(tex)))
+            });
+        let formula = written.unwrap_or_else(|| {
+            let nodes = self
+                .dom
+                .subtree(id)
+                .filter(|node| self.dom.is_element(*node));
+            let leaves = nodes.filter(|node| is_math_leaf(self.dom.tag(*node)));
+            leaves
+                .map(|node| self.dom.text(node))
+                .collect::<Vec<_>>()
+                .join(" ")
+        });
+        if self.dom.attribute(id, "display") == Some("block") {
+            self.flush()?;
+            self.out.push(Piece::new(AtomKind::Formula, formula))?;
+        } else {
+            self.text(&formula);
+        }
+        Ok(self.dom.node(id).end)
+    }
+
     /// The sign beside a heading that links to the heading itself.
     fn is_permalink(&self, id: Id) -> bool {
         let local = self
@@ -317,6 +350,14 @@ fn lines(text: &str) -> String {
         .filter(|l| !l.is_empty())
         .collect();
     lines.join("\n")
+}
+
+fn is_tex(encoding: &str) -> bool {
+    encoding.to_ascii_lowercase().contains("tex")
+}
+
+fn is_math_leaf(tag: &str) -> bool {
+    matches!(tag, "mi" | "mn" | "mo" | "mtext" | "ms")
 }
 
 fn is_block(tag: &str) -> bool {

@@ -6,14 +6,16 @@ use model::{AtomKind, PageBox};
 use unicode_normalization::UnicodeNormalization;
 
 use super::block::{Block, Body, Shape, blocks};
+use super::glyph::{Rect, Ruling};
 use super::heading;
 use super::line::Line;
 use super::marker;
 use super::outline::Entry;
 use super::page::PageText;
 use super::prose::{self, Vocabulary};
+use super::scan;
 use super::table::{self, Run};
-use super::{furniture, glyph::Rect};
+use super::{aligned, figure, furniture};
 use crate::{Error, Piece, TextBuilder};
 
 pub(super) fn assemble(
@@ -25,18 +27,10 @@ pub(super) fn assemble(
     disclose(&pages, builder);
     let body = Body::of(pages.iter().map(|page| page.lines.as_slice()));
     let vocabulary = Vocabulary::of(text_lines(&pages));
-    let mut all: Vec<Block> = Vec::new();
+    let (mut all, mut pictures) = (Vec::new(), HashMap::new());
     for page in pages {
-        for run in table::find(page.lines, &page.rulings) {
-            match run {
-                Run::Lines(lines) => all.extend(blocks(page.number, lines, &body)),
-                Run::Table(table, lines) => all.push(Block {
-                    page: page.number,
-                    shape: Shape::Table(table),
-                    lines,
-                }),
-            }
-        }
+        pictures.insert(page.number, page.images);
+        all.extend(page_blocks(page.number, page.lines, &page.rulings, &body));
     }
     let texts: Vec<String> = all
         .iter()
@@ -45,11 +39,30 @@ pub(super) fn assemble(
     let levels = heading::levels(&all, &texts, &body, outline);
     Writer {
         builder,
+        figures: figure::captioned(&all, &texts, &pictures),
         vocabulary: &vocabulary,
         open: None,
         indents: Vec::new(),
     }
     .write(all, texts, &levels)
+}
+
+/// Grids first, then what stands in columns without one; all else is blocks of lines.
+fn page_blocks(page: u32, lines: Vec<Line>, rulings: &[Ruling], body: &Body) -> Vec<Block> {
+    let ruled = table::find(lines, rulings).into_iter();
+    let runs = ruled.flat_map(|run| match run {
+        Run::Lines(lines) => aligned::find(lines, rulings),
+        table => vec![table],
+    });
+    runs.flat_map(|run| match run {
+        Run::Lines(lines) => blocks(page, lines, body),
+        Run::Table(table, lines) => vec![Block {
+            page,
+            shape: Shape::Table(table),
+            lines,
+        }],
+    })
+    .collect()
 }
 
 fn text_lines(pages: &[PageText]) -> impl Iterator<Item = &Line> + Clone {
@@ -61,17 +74,28 @@ fn text_lines(pages: &[PageText]) -> impl Iterator<Item = &Line> + Clone {
 
 /// Says which pages hold no text that could be read.
 fn disclose(pages: &[PageText], builder: &mut TextBuilder) {
+    let mut recognised = Vec::new();
     for page in pages {
         if page.cut_short {
             let reason = "the page unpacks to more than a page may hold";
             builder.gap(Some((page.number, page.number)), reason);
         } else if page.is_scan() {
-            let reason = "the page is a picture without text and was not read";
-            builder.gap(Some((page.number, page.number)), reason);
+            match page.recognised {
+                Some(0) => builder.gap(Some((page.number, page.number)), scan::NO_WORDS),
+                Some(_) => recognised.push(page.number),
+                None => builder.gap(Some((page.number, page.number)), scan::PICTURE),
+            }
         } else if page.unmapped * 3 > page.glyphs && page.glyphs > 30 {
             let reason = "the page's fonts do not say which characters they print";
             builder.gap(Some((page.number, page.number)), reason);
         }
+    }
+    if let (Some(first), Some(last)) = (recognised.first(), recognised.last()) {
+        let count = recognised.len();
+        builder.warn(format!(
+            "the words of {count} scanned pages ({first} to {last}) were recognised from \
+             pictures and may be wrong"
+        ));
     }
 }
 
@@ -86,6 +110,8 @@ fn text_of(block: &Block, vocabulary: &Vocabulary) -> String {
 struct Writer<'b> {
     builder: &'b mut TextBuilder,
     vocabulary: &'b Vocabulary,
+    /// The pictures of blocks that are captions.
+    figures: HashMap<usize, Rect>,
     open: Option<Piece>,
     /// Where the items of the list at hand begin, outermost first.
     indents: Vec<f32>,
@@ -100,12 +126,17 @@ impl Writer<'_> {
     ) -> Result<(), Error> {
         let mut aside = Vec::new();
         for (at, (block, text)) in blocks.into_iter().zip(texts).enumerate() {
-            let boxes = vec![page_box(block.page, block.rect())];
+            let picture = self.figures.remove(&at);
+            let places = [Some(block.rect()), picture].into_iter().flatten();
+            let boxes = places.map(|rect| page_box(block.page, rect)).collect();
             if block.shape == Shape::Furniture {
                 aside.push(Piece::new(AtomKind::Furniture, text).with_boxes(boxes));
                 continue;
             }
-            let piece = self.piece(block, text, levels.get(&at).copied());
+            let mut piece = self.piece(block, text, levels.get(&at).copied());
+            if picture.is_some() {
+                piece.kind = AtomKind::Figure;
+            }
             let piece = piece.with_boxes(boxes);
             match piece.kind {
                 AtomKind::Footnote { .. } => aside.push(piece),

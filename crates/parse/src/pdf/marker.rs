@@ -54,31 +54,32 @@ fn is_label(word: &str) -> bool {
     (digits || letter || roman) && !initial
 }
 
-const CAPTIONS: &[&str] = &[
-    "figure",
-    "fig.",
-    "table",
-    "listing",
-    "example",
-    "abbildung",
-    "tabelle",
-    "tableau",
-    "figura",
-    "tabla",
-    "图",
-    "表",
-    "図",
+const FIGURES: &[&str] = &["figure", "fig.", "abbildung", "abb.", "figura", "图", "図"];
+const OTHER_CAPTIONS: &[&str] = &[
+    "table", "listing", "example", "tabelle", "tableau", "tabla", "表",
 ];
 
 /// `Figure 3. …`, `Table 2: …`
 pub(super) fn begins_caption(text: &str) -> bool {
+    let kind = caption_kind(text);
+    kind.is_some_and(|kind| is_one_of(FIGURES, kind) || is_one_of(OTHER_CAPTIONS, kind))
+}
+
+/// `Figure 3. …`
+pub(super) fn captions_figure(text: &str) -> bool {
+    caption_kind(text).is_some_and(|kind| is_one_of(FIGURES, kind))
+}
+
+/// The word before a number that ends as a caption's does.
+fn caption_kind(text: &str) -> Option<&str> {
     let mut words = text.split_whitespace();
-    let (Some(kind), Some(number)) = (words.next(), words.next()) else {
-        return false;
-    };
+    let (kind, number) = (words.next()?, words.next()?);
     let numbered = number.starts_with(|c: char| c.is_ascii_digit());
-    let ends = number.ends_with(['.', ':']);
-    numbered && ends && CAPTIONS.contains(&kind.to_lowercase().as_str())
+    (numbered && number.ends_with(['.', ':'])).then_some(kind)
+}
+
+fn is_one_of(kinds: &[&str], kind: &str) -> bool {
+    kinds.contains(&kind.to_lowercase().as_str())
 }
 
 /// How deep a section number is: `3` is 1, `3.1.` is 2, `A.2` is 2. `None` without one.

@@ -5,8 +5,8 @@
 //! to the other:
 //!
 //! ```text
-//! page ► content (glyphs, rulings) ► fragment ► line ► order
-//! pages ► furniture ► table ► block ► heading ► assemble (pieces)
+//! page ► content (glyphs, rulings) ► fragment ► line ► order      scan, for a picture
+//! pages ► furniture ► table, aligned ► block ► heading, figure ► assemble (pieces)
 //! ```
 //!
 //! A page that cannot be read is a gap. What hayro cannot survive (endless allocation,
@@ -36,11 +36,15 @@ mod line;
 
 mod order;
 
+mod scan;
+
 mod page;
 
 mod furniture;
 
 mod table;
+
+mod aligned;
 
 mod block;
 
@@ -49,6 +53,8 @@ mod marker;
 mod outline;
 
 mod heading;
+
+mod figure;
 
 mod prose;
 
@@ -67,6 +73,7 @@ use model::{PageSize, Parsed};
 use crate::{Budget, Error, Format, Input, Limits, Options, TextBuilder};
 
 pub use image::{Image, render_page};
+pub use scan::{Recognised, pictures};
 
 /// Told before each page is read, by its number from 1: whoever runs this under a watch
 /// learns which page it was that never ended.
@@ -101,7 +108,10 @@ pub fn parse_shared(
     let wanted = options.pages.clone().unwrap_or(0..count);
     let skipped: BTreeSet<u32> = options.skip.iter().copied().collect();
     let mut inflater = inflate::Inflater::new(limits);
-    let pages = read_pages(&pdf, wanted, &skipped, &mut inflater, on_page)?;
+    let mut pages = read_pages(&pdf, wanted, &skipped, &mut inflater, on_page)?;
+    for page in &mut pages {
+        page.take_recognised(&options.recognised);
+    }
     on_page(0);
     assemble::assemble(pages, &outline::entries(&pdf), &mut builder)?;
     Ok(builder.finish(Format::Pdf))

@@ -9,6 +9,7 @@ use super::glyph::{Rect, Ruling};
 use super::inflate::Inflater;
 use super::line::{self, Line};
 use super::order::reading_order;
+use super::scan::{self, Recognised};
 
 /// A page's lines in reading order, and what else the layout is told by.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub(super) struct PageText {
     pub(super) unmapped: usize,
     /// It would have unpacked more than a page may.
     pub(super) cut_short: bool,
+    /// How many words were recognised on it, where somebody tried.
+    pub(super) recognised: Option<usize>,
 }
 
 impl PageText {
@@ -31,6 +34,19 @@ impl PageText {
         let paper = self.size.width * self.size.height;
         let largest = self.images.iter().map(Rect::area).fold(0.0, f32::max);
         self.glyphs < 20 && largest > paper * 0.5
+    }
+
+    /// What was recognised stands for the page's own text, where that is a picture.
+    pub(super) fn take_recognised(&mut self, all: &[Recognised]) {
+        let of_page = all.iter().find(|of| of.page == self.number);
+        let Some(recognised) = of_page.filter(|_| self.is_scan()) else {
+            return;
+        };
+        let words = scan::fragments(&recognised.table, self.size.width);
+        self.recognised = Some(words.len());
+        if !words.is_empty() {
+            self.lines = reading_order(line::lines(words));
+        }
     }
 }
 
@@ -53,5 +69,6 @@ pub(super) fn read<'a>(
         glyphs: content.glyphs.len(),
         unmapped: content.unmapped,
         cut_short: content.cut_short,
+        recognised: None,
     }
 }

@@ -1,4 +1,5 @@
 //! Sample documents made here, parsed through the public door.
 
 mod hostile;
+mod layout;
 mod snapshots;

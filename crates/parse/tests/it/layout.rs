@@ -1,0 +1,105 @@
+//! What stands on a page, told from where it stands.
+
+use model::{AtomKind, Parsed};
+use parse::{Hints, Limits};
+
+fn read(name: &str, bytes: &[u8]) -> Parsed {
+    parse::parse(bytes, &Hints::of_filename(name), &Limits::default()).unwrap()
+}
+
+fn at(x: u16, y: u16, text: &str) -> String {
+    format!("BT /F 11 Tf {x} {y} Td ({text}) Tj ET\n")
+}
+
+/// Words in columns that begin here, row below row.
+fn columns(places: &[u16], rows: &[&[&str]]) -> String {
+    let mut drawn = String::new();
+    for (row, cells) in rows.iter().enumerate() {
+        for (x, cell) in places.iter().zip(*cells) {
+            drawn.push_str(&at(*x, 700 - 14 * row as u16, cell));
+        }
+    }
+    drawn
+}
+
+fn tables(parsed: &Parsed) -> Vec<&[Vec<String>]> {
+    let tables = parsed.atoms.iter().filter_map(|atom| match &atom.kind {
+        AtomKind::Table(table) => Some(&table.rows[..]),
+        _ => None,
+    });
+    tables.collect()
+}
+
+const GRAIN: &[&[&str]] = &[
+    &["Grain", "Sacks", "Price"],
+    &["Rye", "12", "3.40"],
+    &["Winter wheat", "7", "4.10"],
+    &["Malt", "31", "2.95"],
+];
+
+#[test]
+fn three_columns_without_a_grid_are_a_table() {
+    let words = "What follows is the list of last year, as the miller wrote it down himself.";
+    let page = at(72, 730, words) + &columns(&[72, 220, 320], GRAIN) + &at(72, 620, words);
+    let parsed = read("a.pdf", &samples::pdf::drawn(&page));
+    let [rows] = tables(&parsed)[..] else {
+        panic!("one table was expected in {:?}", parsed.atoms);
+    };
+    assert_eq!(rows, GRAIN);
+    assert_eq!(parsed.atoms.len(), 3);
+}
+
+#[test]
+fn two_columns_are_a_table_between_rulings_only() {
+    let two: Vec<&[&str]> = GRAIN.iter().map(|row| &row[..2]).collect();
+    let page = columns(&[72, 220], &two);
+    assert!(tables(&read("a.pdf", &samples::pdf::drawn(&page))).is_empty());
+    let ruled = page + "0.5 w 70 714 m 300 714 l S 70 650 m 300 650 l S\n";
+    let parsed = read("a.pdf", &samples::pdf::drawn(&ruled));
+    assert_eq!(tables(&parsed), [&two[..]]);
+}
+
+#[test]
+fn a_list_of_contents_is_no_table() {
+    let rows: &[&[&str]] = &[
+        &["1", "Wheels . . . . . . . . . . . . .", "3"],
+        &["2", "Stones . . . . . . . . . . . . .", "9"],
+        &["3", "Sluices . . . . . . . . . . . . .", "14"],
+    ];
+    let page = columns(&[72, 100, 330], rows);
+    assert!(tables(&read("a.pdf", &samples::pdf::drawn(&page))).is_empty());
+}
+
+#[test]
+fn a_caption_and_its_picture_are_one_figure() {
+    let picture = "q 200 0 0 150 72 500 cm BI /W 1 /H 1 /BPC 8 /CS /G ID \u{7f} EI Q\n";
+    let page = picture.to_owned() + &at(72, 480, "Figure 1. The mill from the west");
+    let parsed = read("a.pdf", &samples::pdf::drawn(&page));
+    let [figure] = &parsed.atoms[..] else {
+        panic!("one atom was expected, not {:?}", parsed.atoms);
+    };
+    assert_eq!(figure.kind, AtomKind::Figure);
+    let boxes: Vec<_> = figure.boxes.iter().map(|b| (b.left, b.right)).collect();
+    assert_eq!(boxes.len(), 2);
+    assert_eq!(boxes[1], (72.0, 272.0));
+}
+
+#[test]
+fn a_formula_of_a_web_page_is_read_once() {
+    let page = "<html><body><h1>Flow</h1><p>Where <math><mi>v</mi><mo>=</mo><mn>2</mn></math> holds:</p>\
+        <math display='block'><semantics><mrow><mi>P</mi><mo>=</mo><mi>v</mi></mrow>\
+        <annotation encoding='application/x-tex'>P = v</annotation></semantics></math></body></html>";
+    let parsed = read("a.html", page.as_bytes());
+    let texts: Vec<_> = parsed
+        .atoms
+        .iter()
+        .map(|atom| (&atom.kind, &parsed.text[atom.span.bytes()]))
+        .collect();
+    assert_eq!(
+        texts[1..],
+        [
+            (&AtomKind::Paragraph, "Where v = 2 holds:"),
+            (&AtomKind::Formula, "P = v"),
+        ]
+    );
+}

@@ -1,0 +1,73 @@
+//! Words on pages that are pictures, by a program that recognises them.
+//!
+//! What the program is given is a picture drawn here, page by page, never the document: its
+//! own readers of foreign formats see nothing foreign. A page it fails on stays the gap it was.
+
+use bytes::Bytes;
+use model::Parsed;
+use parse::Hints;
+use parse::pdf::{Recognised, pictures};
+
+use crate::error::Error;
+use crate::pool::Pool;
+use crate::protocol::{Answer, Request, Want};
+use crate::settings::Ocr;
+use crate::tool::Tool;
+
+/// What recognisers are trained on, in dots per inch.
+const DPI: f32 = 300.0;
+
+/// What can be recognised on the pages that parsing left as pictures.
+pub(crate) async fn words(pool: &Pool, bytes: &Bytes, parsed: &Parsed) -> Vec<Recognised> {
+    let Some(ocr) = &pool.settings().ocr else {
+        return Vec::new();
+    };
+    let pages: Vec<u32> = parsed.gaps.iter().flat_map(pictures).collect();
+    let mut all = Vec::new();
+    for page in pages.into_iter().take(ocr.pages) {
+        match of_page(pool, ocr, bytes, page).await {
+            Ok(table) => all.push(Recognised { page, table }),
+            Err(error) => {
+                tracing::warn!(page, %error, "the words of a scanned page were not recognised");
+            }
+        }
+    }
+    all
+}
+
+async fn of_page(pool: &Pool, ocr: &Ocr, bytes: &Bytes, page: u32) -> Result<String, Error> {
+    let request = Request {
+        want: Want::Render {
+            page,
+            scale: DPI / 72.0,
+        },
+        ..Request::parse(Hints::default(), pool.settings())
+    };
+    let picture = match pool.ask(&request, bytes).await? {
+        Answer::Image(picture) => picture,
+        Answer::Refused(error) => return Err(error.into()),
+        Answer::Died { death, .. } => return Err(Error::Deadly { death }),
+        Answer::Parsed(_) => return Err(Error::Protocol("an image was asked for".to_owned())),
+    };
+    let table = pool.run(&tool(ocr), &picture).await?;
+    Ok(String::from_utf8_lossy(&table).into_owned())
+}
+
+fn tool(ocr: &Ocr) -> Tool {
+    let dpi = DPI.to_string();
+    let args = [
+        "stdin",
+        "stdout",
+        "--dpi",
+        &dpi,
+        "-l",
+        &ocr.languages,
+        "tsv",
+    ];
+    Tool {
+        path: ocr.program.clone(),
+        args: args.map(str::to_owned).to_vec(),
+        folder: None,
+        cpu_seconds: ocr.cpu.as_secs().max(1),
+    }
+}
