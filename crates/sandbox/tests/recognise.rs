@@ -1,5 +1,7 @@
 //! Pages that are pictures, with and without somebody to recognise their words.
 
+#![expect(clippy::disallowed_methods, reason = "a test writes its own files")]
+
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
