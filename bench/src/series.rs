@@ -1,7 +1,6 @@
-//! The time-series store: cost of a sample as series grow in number, and of a query.
-//!
-//! Every series gets as many samples, so that what a new series costs once weighs alike in
-//! every row. Ten thousand series make a million samples.
+//! The time-series store: a million samples over ten thousand series, written and queried;
+//! and what a sample costs as series grow in number, every flush holding one of each, as when
+//! a node reports its figures.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,76 +9,97 @@ use series::{Labels, Range, Series, Settings};
 
 use crate::report::{Report, cpu_time};
 
+const SERIES: usize = 10_000;
 const EACH: usize = 100;
+/// Rounds of one sample each, after the one that makes the series.
+const ROUNDS: usize = 10;
 const SECOND: i64 = 1_000_000;
 const EVERY: i64 = 10 * SECOND;
 const START: i64 = 20_000 * 86_400 * SECOND;
 
 pub fn run(report: &mut Report) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
+    runtime.block_on(fill_and_ask(report))?;
     let mut least = None;
     for count in [1_000, 10_000, 100_000] {
-        let folder = tempfile::tempdir()?;
-        let cost = runtime.block_on(fill_and_ask(report, folder.path(), count))?;
-        let base = *least.get_or_insert(cost);
-        let beside = ("with 1k series", base);
-        report.against(
-            format!("CPU per sample, {count} series"),
-            cost,
-            "us",
-            beside,
-        );
-        let bytes = disk_use(folder.path())? as f64 / (EACH * count) as f64;
-        let raw = ("raw (time, value)", 16.0);
-        report.against(
-            format!("disk per sample, {count} series"),
-            bytes,
-            "bytes",
-            raw,
-        );
+        let [new, known] = runtime.block_on(round_by_round(count))?;
+        let [few_new, few_known] = *least.get_or_insert([new, known]);
+        for (what, cost, few) in [("new series", new, few_new), ("sample", known, few_known)] {
+            let beside = ("with 1k series", few);
+            let name = format!("CPU per {what}, one a flush, {count} series");
+            report.against(name, cost, "us", beside);
+        }
     }
     Ok(())
 }
 
-/// Writes and queries; gives back the CPU time a sample took to write.
-async fn fill_and_ask(report: &mut Report, folder: &Path, count: usize) -> anyhow::Result<f64> {
-    let series = Series::open_folder(folder, Settings::default()).await?;
+async fn fill_and_ask(report: &mut Report) -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let series = Series::open_folder(folder.path(), Settings::default()).await?;
+    let names = names(SERIES)?;
     let (cpu, begun) = (cpu_time(), Instant::now());
-    fill(&series, count).await?;
+    for round in 0..EACH {
+        write(&series, &names, round).await?;
+    }
+    series.sync().await?;
     let (cpu, took) = (cpu_time() - cpu, begun.elapsed());
-    report.figure(
-        format!("samples written and synced, {count} series"),
-        (EACH * count) as f64 / took.as_secs_f64(),
-        "samples/s",
-    );
+    let samples = (EACH * SERIES) as f64;
+    let name = |what: &str| format!("a million samples, {SERIES} series: {what}");
+    let rate = samples / took.as_secs_f64();
+    report.figure(name("written and synced"), rate, "samples/s");
+    let cost = cpu.as_secs_f64() * 1e6 / samples;
+    report.figure(name("CPU per sample"), cost, "us");
     let one = r#"rate(documents_total{kb="7"}[5m])"#;
     let all = "sum(rate(documents_total[5m]))";
-    for (name, query) in [("one series", one), ("the sum of all", all)] {
-        let took = ask(&series, query).await?;
-        report.figure(
-            format!("query of {name}, {count} series"),
-            took.as_secs_f64() * 1e3,
-            "ms",
-        );
+    for (what, query) in [("query of one", one), ("query of the sum of all", all)] {
+        let took = ask(&series, query).await?.as_secs_f64() * 1e3;
+        report.figure(name(what), took, "ms");
     }
     series.close().await?;
-    Ok(cpu.as_secs_f64() * 1e6 / (EACH * count) as f64)
+    let bytes = disk_use(folder.path())? as f64 / samples;
+    let raw = ("raw (time, value)", 16.0);
+    report.against(name("disk per sample"), bytes, "bytes", raw);
+    Ok(())
 }
 
-/// Every series gets its next sample in turn, as a node that reports its figures does.
-async fn fill(series: &Series, count: usize) -> anyhow::Result<()> {
+/// CPU microseconds a new series costs with its first sample, and a sample after that.
+async fn round_by_round(count: usize) -> anyhow::Result<[f64; 2]> {
+    let folder = tempfile::tempdir()?;
+    let series = Series::open_folder(folder.path(), Settings::default()).await?;
+    let names = names(count)?;
+    let begun = cpu_time();
+    write(&series, &names, 0).await?;
+    series.sync().await?;
+    let made = cpu_time();
+    for round in 1..=ROUNDS {
+        write(&series, &names, round).await?;
+        series.sync().await?;
+    }
+    let written = cpu_time();
+    series.close().await?;
+    let each = |spent: Duration, of: usize| spent.as_secs_f64() * 1e6 / of as f64;
+    Ok([
+        each(made - begun, count),
+        each(written - made, count * ROUNDS),
+    ])
+}
+
+fn names(count: usize) -> anyhow::Result<Vec<Labels>> {
     let names: Result<Vec<_>, _> = (0..count)
         .map(|kb| Labels::new("documents_total", [("kb", &*kb.to_string()), ("node", "a")]))
         .collect();
-    let names = names?;
-    for n in 0..EACH * count {
-        let round = (n / count) as i64;
-        let value = (round * 3 + (n % 7) as i64) as f64;
+    Ok(names?)
+}
+
+/// The next sample of every series.
+async fn write(series: &Series, names: &[Labels], round: usize) -> anyhow::Result<()> {
+    for (n, name) in names.iter().enumerate() {
+        let value = (round * 3 + n % 7) as f64;
         series
-            .write(&names[n % count], START + round * EVERY, value)
+            .write(name, START + round as i64 * EVERY, value)
             .await?;
     }
-    Ok(series.sync().await?)
+    Ok(())
 }
 
 /// The median of five.
