@@ -43,7 +43,7 @@ browser: ## the pages in headless Chromium, used as people use them
 screenshots: ## every page, light and dark, desktop and phone, into screenshots/
 	scripts/fetch-browser
 	GRISTMILL_BROWSER=needed GRISTMILL_SCREENSHOTS=$(CURDIR)/screenshots \
-		$(CARGO) $(TEST) -p gristmill-app --test it --locked browser::every_page
+		$(CARGO) $(TEST) -p gristmill-app --test it --locked -- browser::every_page browser::letters
 
 bench: model ## figures: a table, and JSON lines in bench/out/
 	$(CARGO) build --release --locked -p gristmill-app

@@ -1,7 +1,7 @@
 //! The pages over real HTTP, as a browser asks for them.
 
 use reqwest::StatusCode;
-use reqwest::header::{COOKIE, LOCATION, ORIGIN};
+use reqwest::header::{ACCEPT, COOKIE, LOCATION, ORIGIN};
 
 use crate::served::{FORM, PASSWORD, Served, send};
 
@@ -10,7 +10,13 @@ async fn only_who_signs_in_from_our_own_page_gets_in() {
     let served = Served::start();
     let stranger = send(served.get("/kb/default")).await;
     assert_eq!(stranger.status(), StatusCode::SEE_OTHER);
-    assert_eq!(stranger.headers()[LOCATION], "/sign-in");
+    assert_eq!(
+        stranger.headers()[LOCATION],
+        "/sign-in?next=%2Fkb%2Fdefault"
+    );
+    let form = format!("login=admin&password={PASSWORD}&next=%2Fkb%2Fdefault");
+    let back = send(served.post("/sign-in").header(FORM.0, FORM.1).body(form)).await;
+    assert_eq!(back.headers()[LOCATION], "/kb/default");
 
     let wrong = served.sign_in("admin", "not-the-password").await;
     assert_eq!(wrong.status(), StatusCode::UNAUTHORIZED);
@@ -35,6 +41,20 @@ async fn only_who_signs_in_from_our_own_page_gets_in() {
         .header(COOKIE, &session)
         .header(ORIGIN, "https://evil.example");
     assert_eq!(send(foreign).await.status(), StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn an_address_that_leads_nowhere_is_a_page_for_a_person_and_a_problem_for_a_program() {
+    let served = Served::start();
+    let person = send(served.get("/nowhere").header(ACCEPT, "text/html,*/*")).await;
+    assert_eq!(person.status(), StatusCode::NOT_FOUND);
+    assert!(person.headers().contains_key("content-security-policy"));
+    let page = person.text().await.unwrap();
+    assert!(page.contains("<code>/nowhere</code>"), "{page}");
+    let program = send(served.get("/nowhere")).await;
+    assert_eq!(program.status(), StatusCode::NOT_FOUND);
+    let problem = program.text().await.unwrap();
+    assert!(problem.starts_with('{'), "{problem}");
 }
 
 #[tokio::test]

@@ -30,8 +30,13 @@ impl Drop for Served {
 
 impl Served {
     pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// With settings of its own, by their names in the environment.
+    pub fn start_with(settings: &[(&str, &str)]) -> Self {
         let mill = Mill::sqlite();
-        let (child, base) = spawned(&mill);
+        let (child, base) = spawned(&mill, settings);
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = Client::builder().no_proxy().redirect(Policy::none());
         Self {
@@ -119,10 +124,11 @@ impl Served {
     }
 }
 
-fn spawned(mill: &Mill) -> (Child, String) {
+fn spawned(mill: &Mill, settings: &[(&str, &str)]) -> (Child, String) {
     let mut child = mill
         .command(&["serve", "--listen", "127.0.0.1:0"])
         .env("GRISTMILL_AUTH_ADMIN_PASSWORD", PASSWORD)
+        .envs(settings.iter().copied())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()

@@ -68,7 +68,7 @@ fn described(gateway: &Gateway) -> (Router<Gateway>, OpenApi) {
 
 fn layered(routes: Router<Gateway>, gateway: Gateway) -> Router {
     routes
-        .fallback(layers::unknown_route)
+        .fallback(ui::unknown_route)
         .method_not_allowed_fallback(layers::unknown_method)
         .layer(from_fn_with_state(gateway.clone(), idempotency::once))
         .layer(from_fn(etag::tagged))

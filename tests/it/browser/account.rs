@@ -45,6 +45,10 @@ async fn an_admin_manages_users_keys_and_sees_settings_health_and_history() {
     tab.fill("#kbs [name=name]", "archive").await;
     tab.click_on("button", "Add a knowledge base").await;
     tab.until("location.pathname === '/kb/archive'").await;
+    // Pages of the whole house lead back to the knowledge base one came from.
+    tab.click_on("nav a", "Runs").await;
+    tab.click_on("nav a", "Documents").await;
+    tab.until("location.pathname === '/kb/archive'").await;
 
     tab.go("/dashboard").await;
     tab.until("document.querySelectorAll('.plot').length === 6")

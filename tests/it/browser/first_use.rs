@@ -11,7 +11,7 @@ use crate::served::PASSWORD;
 const MOST_RECEIVED: u64 = 100_000;
 
 /// Writes down everything the list of uploads ever says.
-const RECORD: &str = "window.said = new Set(); new MutationObserver(() => { \
+pub const RECORD: &str = "window.said = new Set(); new MutationObserver(() => { \
     for (const li of document.querySelectorAll('[data-uploads] li')) window.said.add(li.innerText.replace(/\\s+/g, ' ')); \
     }).observe(document.querySelector('[data-uploads]'), { childList: true, subtree: true, characterData: true, attributes: true })";
 
@@ -150,11 +150,14 @@ async fn a_file_that_cannot_be_read_says_why_and_can_be_tried_again() {
         .await;
     let failed = "document.querySelector('[data-uploads] li[data-stage=bad] .said')";
     tab.until(&format!("{failed}?.innerText.length > 20")).await;
-    tab.eval(&format!("{failed}.dataset.first = ''")).await;
+    tab.eval(RECORD).await;
     tab.click_on("[data-uploads] button", "Try again").await;
     // It fails again, honestly, after having been queued again.
+    tab.until("[...window.said].some((line) => line.includes('torn.pdf Queued'))")
+        .await;
     tab.until("document.querySelector('[data-uploads] li[data-stage=bad] button')")
         .await;
+    tab.sees("2 of 3 ready, 1 failed").await;
     tab.go("/runs?status=failed").await;
     tab.until("document.querySelector('.rows .name')?.innerText.includes('torn.pdf')")
         .await;

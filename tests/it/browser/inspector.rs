@@ -25,6 +25,10 @@ async fn the_inspector_is_moved_about_by_mouse_and_by_key() {
     tab.until("document.querySelector('.thumbs img').naturalWidth > 50")
         .await;
 
+    // From the first key on: nobody has to point at anything.
+    tab.press("j").await;
+    tab.until("document.querySelector('.chunks li:first-child [aria-current]')")
+        .await;
     // A click on an outline shows its chunk, with its neighbours a key away.
     tab.click(".sheet a rect").await;
     let first = tab.until(CHOSEN).await;
@@ -65,6 +69,11 @@ async fn the_inspector_is_moved_about_by_mouse_and_by_key() {
     // What the parser read is a click away, and so is the way back.
     tab.click_on(".strip a", "Text").await;
     tab.until("[...document.querySelectorAll('.reading .block.head')].some((head) => head.innerText.includes('7. Rye'))")
+        .await;
+    tab.go("/kb/default/search?q=rye").await;
+    tab.click(".hits .hit").await;
+    tab.click_on(".strip a", "Text").await;
+    tab.until("document.querySelector('.reading .chosen mark')")
         .await;
     tab.click_on(".strip a", "Page").await;
     tab.until("document.querySelector('.sheet img')").await;

@@ -11,6 +11,8 @@ mod first_use;
 mod hostile;
 mod inspector;
 mod jobs;
+mod letters;
+mod phone;
 mod sources;
 mod tab;
 
@@ -30,6 +32,10 @@ struct Room {
 impl Room {
     /// `None` where there is no browser, said aloud.
     fn open(test: &str) -> Option<Self> {
+        Self::open_with(test, &[])
+    }
+
+    fn open_with(test: &str, settings: &[(&str, &str)]) -> Option<Self> {
         let Some(program) = chromium::find() else {
             assert!(
                 std::env::var_os("GRISTMILL_BROWSER").is_none(),
@@ -39,7 +45,7 @@ impl Room {
             return None;
         };
         Some(Self {
-            served: Served::start(),
+            served: Served::start_with(settings),
             chromium: Arc::new(Chromium::start(program)),
         })
     }

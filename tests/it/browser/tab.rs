@@ -227,6 +227,18 @@ impl Tab {
         }
     }
 
+    /// Picks files in the dialog a field opens.
+    pub async fn choose_files(&self, selector: &str, files: &[&Path]) {
+        self.until("document.documentElement.hasAttribute('data-ready')")
+            .await;
+        let find = format!("document.querySelector({})", Value::from(selector));
+        let field = self
+            .call("Runtime.evaluate", json!({ "expression": find }))
+            .await;
+        let chosen = json!({ "files": files, "objectId": field["result"]["objectId"] });
+        self.call("DOM.setFileInputFiles", chosen).await;
+    }
+
     /// The whole page as PNG.
     pub async fn picture(&self) -> Vec<u8> {
         let size = self

@@ -41,6 +41,7 @@ fn part(part: &Part<'_>) -> String {
         Part::Title(text) => paragraph("Title", text),
         Part::Heading(text) => paragraph("Heading1", text),
         Part::Text(text) => paragraph("Normal", text),
+        Part::Scan => String::new(),
         Part::Table(rows) => {
             let rows = rows.iter().enumerate();
             let rows: String = rows.map(|(at, cells)| row(at == 0, cells)).collect();

@@ -17,4 +17,6 @@ pub enum Part<'t> {
     Text(&'t str),
     /// By row; the first is the head. Only Word files draw it.
     Table(&'t [&'t [&'t str]]),
+    /// A picture that fills the page, as scanners leave one. Only PDF files show it.
+    Scan,
 }

@@ -7,6 +7,10 @@ use super::Part;
 const LEFT: u32 = 72;
 const TOP: u32 = 712;
 
+/// A few grey stripes, as large as the paper allows.
+const SCAN: &str =
+    "q 500 0 0 660 56 72 cm BI /W 8 /H 1 /CS /G /BPC 8 /F /AHx ID d0d8e0e8e0d8d0c8> EI Q";
+
 /// A file with these pages.
 pub fn pdf(pages: &[&[Part<'_>]]) -> Vec<u8> {
     let mut objects = vec![
@@ -51,7 +55,7 @@ fn content(parts: &[Part<'_>], number: usize) -> String {
             Part::Title(text) => ("B", 22, 40, *text, 0),
             Part::Heading(text) => ("B", 14, 60, *text, 14),
             Part::Text(text) => ("F", 11, 88, *text, 2),
-            Part::Table(_) => continue,
+            Part::Table(_) | Part::Scan => continue,
         };
         y -= before;
         for words in wrapped(text, columns) {
@@ -61,6 +65,9 @@ fn content(parts: &[Part<'_>], number: usize) -> String {
         y -= 6;
     }
     line("F", 9, 40, &number.to_string());
+    if parts.iter().any(|part| matches!(part, Part::Scan)) {
+        out.push_str(SCAN);
+    }
     out
 }
 

@@ -21,13 +21,18 @@ pub enum Origin {
 }
 
 pub fn token(headers: &HeaderMap) -> Option<&str> {
+    cookie_named(headers, NAME)
+}
+
+/// What a browser keeps for us under a name, unless that is nothing.
+pub fn cookie_named<'h>(headers: &'h HeaderMap, wanted: &str) -> Option<&'h str> {
     let cookies = headers.get_all(COOKIE).iter();
     let pairs = cookies
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(';'));
     pairs
         .filter_map(|pair| pair.trim().split_once('='))
-        .find_map(|(name, value)| (name == NAME && !value.is_empty()).then_some(value))
+        .find_map(|(name, value)| (name == wanted && !value.is_empty()).then_some(value))
 }
 
 /// The cookie that begins a session. `Secure` where the browser came over TLS.

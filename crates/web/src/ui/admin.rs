@@ -14,7 +14,7 @@ use super::health::{Check, checks};
 use super::page::{Filled, Frame, Shown, Trouble, Visitor, show};
 use super::shown::{Moment, kb_path};
 use crate::api::{kbs::checked_name, users};
-use crate::auth::{Manage, Principal, new_api_key};
+use crate::auth::{Manage, new_api_key};
 use crate::extract::Named;
 use crate::gateway::{Gateway, Setting};
 use crate::problem::Problem;
@@ -59,7 +59,7 @@ async fn admin(State(gateway): State<Gateway>, who: Visitor<Manage>) -> Shown {
     show(&page(&gateway, &who).await?)
 }
 
-async fn page(gateway: &Gateway, who: &Principal) -> Result<AdminPage, Problem> {
+async fn page(gateway: &Gateway, who: &Visitor<Manage>) -> Result<AdminPage, Problem> {
     let catalog = gateway.catalog();
     let status = catalog.status(who.tenant, gateway.now()).await?;
     Ok(AdminPage {

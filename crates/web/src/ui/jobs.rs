@@ -10,7 +10,8 @@ use axum::http::header::REFERER;
 use axum::response::Redirect;
 use axum::routing::{get, post};
 use catalog::{
-    Job, JobChanges, JobCounters, JobDocument, JobFilter, JobProgress, NewJob, Page, Problem as Met,
+    Job, JobChanges, JobCounters, JobDocument, JobFilter, JobProgress, NewJob, Page,
+    Problem as Met, Standing, State as Stands,
 };
 use engine::jobs::FolderSource;
 use futures::future::try_join_all;
@@ -60,7 +61,7 @@ pub struct JobLine {
     pub progress: JobProgress,
     pub pace: Option<Pace>,
     /// What it is at, or waits for.
-    pub doing: &'static str,
+    pub doing: String,
     pub live: bool,
     pub error: Option<String>,
     pub created: Moment,
@@ -78,14 +79,15 @@ impl JobLine {
 
     fn new(gateway: &Gateway, job: Job, progress: JobProgress) -> Self {
         let live = matches!(job.status, JobStatus::Running | JobStatus::Paused);
+        let standing = job.standing(&progress, gateway.now());
         Self {
             id: job.id,
             roots: roots(&job.config),
-            state: state(job.status),
+            state: state(&job, standing.state),
             counters: job.counters,
             progress,
             pace: Pace::of(&job, gateway.now()),
-            doing: doing(&job),
+            doing: doing(&job, standing),
             live,
             created: Moment(job.created_at),
             finished: job.finished_at.map(Moment),
@@ -117,17 +119,23 @@ pub fn roots(config: &serde_json::Value) -> String {
     roots.collect::<Vec<_>>().join(", ")
 }
 
-fn doing(job: &Job) -> &'static str {
-    match (job.status, job.exhausted) {
-        (JobStatus::Running, false) => "Looking through the folder",
-        (JobStatus::Running, true) => "Working off what it found",
-        (JobStatus::Paused, _) => "Waiting for you to resume it",
-        _ => "",
+/// What it is at, or what it waits for.
+fn doing(job: &Job, standing: Standing) -> String {
+    let detail = standing.detail.unwrap_or_default();
+    match (standing.state, job.exhausted) {
+        (Stands::Running, false) => "Looking through the folder".to_owned(),
+        (Stands::Running, true) => "Working off what it found".to_owned(),
+        (Stands::Paused, _) => "Waiting for you to resume it".to_owned(),
+        (Stands::Pausing, _) => format!("Pausing: {detail}"),
+        (Stands::Queued | Stands::Stalled, _) => format!("Waiting: {detail}"),
+        (Stands::Canceling, _) => "Removing what it brought".to_owned(),
+        _ => String::new(),
     }
 }
 
-fn state(status: JobStatus) -> Word {
-    match status {
+fn state(job: &Job, stands: Stands) -> Word {
+    match job.status {
+        JobStatus::NotStarted if stands == Stands::Canceled => Word::new("canceled", "quiet"),
         JobStatus::NotStarted => Word::new("not started", "quiet"),
         JobStatus::Running => Word::new("running", "busy"),
         JobStatus::Paused => Word::new("paused", "wait"),

@@ -40,6 +40,10 @@ pub fn excerpt(text: &str, ranges: &[Range<usize>]) -> Vec<Piece> {
     let moved = |range: &Range<usize>| range.start - start..range.end - start;
     let ranges: Vec<_> = ranges.iter().filter(inside).map(moved).collect();
     let mut shown = pieces(&text[start..end], &ranges);
+    let has_table = text.lines().any(is_rule);
+    for piece in shown.iter_mut().filter(|piece| !piece.marked) {
+        piece.text = tidied(&piece.text, has_table);
+    }
     let dots = |text: &str| Piece {
         text: text.to_owned(),
         marked: false,
@@ -51,6 +55,53 @@ pub fn excerpt(text: &str, ranges: &[Range<usize>]) -> Vec<Piece> {
         shown.push(dots(" …"));
     }
     shown
+}
+
+/// Whether a line is the rule under the head of a table in Markdown.
+pub fn is_rule(line: &str) -> bool {
+    line.contains('-') && line.chars().all(|c| "|-: ".contains(c))
+}
+
+/// As a list shows it: no empty lines, and the rows of a table without its strokes.
+fn tidied(text: &str, has_table: bool) -> String {
+    let mut tidy = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let is_bare = line.trim().is_empty() && tidy.ends_with('\n');
+        match has_table {
+            _ if is_bare => {}
+            true if is_rule(line.trim_end()) => {}
+            true => tidy.push_str(&cells(line)),
+            false => tidy.push_str(line),
+        }
+    }
+    tidy
+}
+
+/// `| rye | bread |` as `rye · bread`.
+fn cells(line: &str) -> String {
+    let (row, end) = match line.strip_suffix('\n') {
+        Some(row) => (row.trim_end().trim_end_matches('|').trim_end(), "\n"),
+        None => (line, ""),
+    };
+    let row = row.strip_prefix("| ").unwrap_or(row);
+    let row = row.strip_suffix(" |").unwrap_or(row);
+    format!("{}{end}", row.replace(" | ", " · "))
+}
+
+/// Text in which names stand between backticks: the names are the marked pieces.
+pub fn ticked(text: &str) -> Vec<Piece> {
+    if !text.matches('`').count().is_multiple_of(2) {
+        return pieces(text, &[]);
+    }
+    let parts = text.split('`').enumerate();
+    let piece = |(number, part): (usize, &str)| Piece {
+        text: part.to_owned(),
+        marked: number % 2 == 1,
+    };
+    parts
+        .map(piece)
+        .filter(|part| !part.text.is_empty())
+        .collect()
 }
 
 /// The first beginning of a word at or after `at`; `at` itself when none is near.
@@ -93,6 +144,26 @@ mod tests {
             "[The] mill[ turn]s"
         );
         assert_eq!(joined(&pieces("", &[])), "");
+    }
+
+    #[test]
+    fn an_excerpt_of_a_table_reads_as_rows_without_strokes_or_empty_lines() {
+        let text = "Prices\n\n| grain | use |\n| --- | --: |\n| rye | bread |\n| spelt | feed |";
+        let rye = text.find("rye").unwrap();
+        let shown = joined(&excerpt(text, &[rye..rye + 3]));
+        assert_eq!(shown, "Prices\ngrain · use\n[rye] · bread\nspelt · feed");
+        let code = "a | b\n\nc";
+        assert_eq!(
+            joined(&excerpt(code, &[])),
+            "a | b\nc",
+            "no table, no cells"
+        );
+    }
+
+    #[test]
+    fn names_between_backticks_are_pieces_of_their_own() {
+        assert_eq!(joined(&ticked("no kb `a` here")), "no kb [a] here");
+        assert_eq!(joined(&ticked("a lone ` stays")), "a lone ` stays");
     }
 
     #[test]

@@ -26,15 +26,16 @@ mod sources;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
     X_FRAME_OPTIONS,
 };
-use axum::http::{HeaderName, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 
 use crate::gateway::Gateway;
 use crate::layers;
+use crate::problem::Problem;
 
 /// Of a form; files do not come this way.
 const FORM_LIMIT: usize = 64 * 1024;
@@ -69,9 +70,22 @@ pub fn router(gateway: &Gateway) -> Router<Gateway> {
         .merge(jobs::untimed_routes().layer(from_fn(guarded)))
 }
 
+/// An address that leads nowhere: a page for a person, a problem for a program.
+pub async fn unknown_route(headers: HeaderMap, uri: Uri) -> Response {
+    let accepted = headers.get(ACCEPT).and_then(|kinds| kinds.to_str().ok());
+    if !accepted.is_some_and(|kinds| kinds.contains("text/html")) {
+        return layers::unknown_route(uri).await.into_response();
+    }
+    let nowhere = page::Trouble::from(Problem::not_found("page", uri.path()));
+    with_headers(nowhere.into_response())
+}
+
 /// What a browser is told to refuse, on every page.
 async fn guarded(request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
+    with_headers(next.run(request).await)
+}
+
+fn with_headers(mut response: Response) -> Response {
     for (name, value) in HEADERS {
         let value = HeaderValue::from_static(value);
         response.headers_mut().entry(name).or_insert(value);

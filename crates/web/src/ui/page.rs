@@ -3,14 +3,16 @@
 use askama::Template;
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Form, FromRequest, FromRequestParts, Request};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::http::{Method, StatusCode};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use catalog::{Kb, Role};
+use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
 use super::assets;
-use crate::auth::{Ingest, May, Principal, Right};
+use super::shown::encoded;
+use crate::auth::{Ingest, May, Principal, Right, session};
 use crate::gateway::Gateway;
 use crate::problem::{Problem, ProblemBody};
 
@@ -25,6 +27,8 @@ pub struct Frame {
     /// Whether files may be dropped here.
     pub uploads: bool,
     pub upload_limit: u64,
+    /// Whether the page is of one knowledge base, which the others then lead back to.
+    pub of_kb: bool,
     /// The newest event this page knows of: its stream goes on from there.
     pub events: i64,
     /// Whether there is a session to end.
@@ -34,36 +38,43 @@ pub struct Frame {
 
 impl Frame {
     /// For a page of one knowledge base.
-    pub async fn of_kb(
+    pub async fn of_kb<R: Right>(
         gateway: &Gateway,
-        who: &Principal,
+        who: &Visitor<R>,
         at: &'static str,
         name: &str,
     ) -> Result<(Self, Kb), Problem> {
         let kb = gateway.kb(who.tenant, name).await?;
         let frame = Self::new(gateway, who, at).await?;
-        let name = kb.name.clone();
-        Ok((Self { kb: name, ..frame }, kb))
+        let frame = Self {
+            kb: kb.name.clone(),
+            of_kb: true,
+            ..frame
+        };
+        Ok((frame, kb))
     }
 
-    /// For a page of the whole house; its tabs lead to the first knowledge base.
-    pub async fn new(
+    /// For a page of the whole house; its tabs lead to the knowledge base last looked at,
+    /// else to the first.
+    pub async fn new<R: Right>(
         gateway: &Gateway,
-        who: &Principal,
+        who: &Visitor<R>,
         at: &'static str,
     ) -> Result<Self, Problem> {
         // Asked first: what happens while the page is made is told again, never missed.
         let events = gateway.catalog().last_event(who.tenant).await?;
         let kbs = gateway.catalog().kbs(who.tenant).await?;
         let kbs: Vec<String> = kbs.into_iter().map(|kb| kb.name).collect();
-        let named = |name: &&String| name.as_str() == "default";
-        let first = kbs.iter().find(named).or(kbs.first());
+        let named = |wanted: &str| kbs.iter().find(|name| *name == wanted);
+        let last = who.last_kb.as_deref().and_then(named);
+        let first = last.or_else(|| named("default")).or(kbs.first());
         Ok(Self {
             kb: first.cloned().unwrap_or_default(),
             kbs,
             at,
             admin: who.role == Role::Admin,
             operator: who.role == Role::Admin && gateway.is_operator(who),
+            of_kb: false,
             uploads: who.may::<Ingest>(),
             upload_limit: gateway.settings().upload_limit,
             events,
@@ -84,7 +95,11 @@ pub fn show(page: &impl Template) -> Shown {
 
 /// A problem as a page; whoever is not signed in is led to where one can.
 #[derive(Debug)]
-pub struct Trouble(Problem);
+pub struct Trouble {
+    problem: Problem,
+    /// Where whoever must sign in first wanted to go.
+    wanted: Option<String>,
+}
 
 #[derive(Template)]
 #[template(path = "trouble.html")]
@@ -95,34 +110,46 @@ struct TroublePage {
 
 impl<P: Into<Problem>> From<P> for Trouble {
     fn from(problem: P) -> Self {
-        Self(problem.into())
+        Self {
+            problem: problem.into(),
+            wanted: None,
+        }
     }
 }
 
 impl IntoResponse for Trouble {
     fn into_response(self) -> Response {
-        if self.0.status() == StatusCode::UNAUTHORIZED {
-            return Redirect::to("/sign-in").into_response();
+        if self.problem.status() == StatusCode::UNAUTHORIZED {
+            let wanted = self.wanted.iter();
+            let next = wanted.map(|place| format!("?next={}", encoded(place)));
+            let next: String = next.collect();
+            return Redirect::to(&format!("/sign-in{next}")).into_response();
         }
         let page = TroublePage {
-            problem: self.0.body(),
+            problem: self.problem.body(),
             stamp: assets::stamp(),
         };
         match show(&page) {
-            Ok(html) => (self.0.status(), html).into_response(),
-            Err(_) => self.0.into_response(),
+            Ok(html) => (self.problem.status(), html).into_response(),
+            Err(_) => self.problem.into_response(),
         }
     }
 }
 
+/// Where the script keeps the name of the knowledge base last looked at.
+const LAST_KB: &str = "gristmill_kb";
+
 /// Whoever looks at a page, allowed to do `R`.
-pub struct Visitor<R>(pub May<R>);
+pub struct Visitor<R> {
+    who: May<R>,
+    last_kb: Option<String>,
+}
 
 impl<R> std::ops::Deref for Visitor<R> {
     type Target = Principal;
 
     fn deref(&self) -> &Principal {
-        &self.0
+        &self.who
     }
 }
 
@@ -130,8 +157,22 @@ impl<R: Right> FromRequestParts<Gateway> for Visitor<R> {
     type Rejection = Trouble;
 
     async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Trouble> {
-        Ok(Self(May::from_request_parts(parts, gateway).await?))
+        let last = session::cookie_named(&parts.headers, LAST_KB);
+        let last_kb = last.map(|name| percent_decode_str(name).decode_utf8_lossy().into_owned());
+        match May::from_request_parts(parts, gateway).await {
+            Ok(who) => Ok(Self { who, last_kb }),
+            Err(problem) => Err(Trouble {
+                problem,
+                wanted: wanted(parts),
+            }),
+        }
     }
+}
+
+/// The page that was asked for, if one may come back to it and it is not the first.
+fn wanted(parts: &Parts) -> Option<String> {
+    let place = parts.uri.path_and_query()?.as_str();
+    (parts.method == Method::GET && place != "/").then(|| place.to_owned())
 }
 
 /// A form as a browser sends it.

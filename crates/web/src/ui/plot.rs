@@ -32,6 +32,8 @@ pub struct Drawn {
     pub lines: Vec<(String, Vec<(i64, f64)>)>,
     /// How a value is written.
     pub unit: fn(f64) -> String,
+    /// Whether there is anything between one and two.
+    pub halves: bool,
 }
 
 pub struct Plot {
@@ -73,7 +75,7 @@ impl Plot {
         Self {
             title: drawn.title,
             summary: summary(&drawn, &lines),
-            values: scale.values(drawn.unit),
+            values: scale.values(&drawn),
             times: scale.times(),
             lines,
         }
@@ -146,20 +148,22 @@ impl Scale {
         whole.then(|| format!("M{from:.1} {floor:.1}{line}L{to:.1} {floor:.1}Z"))
     }
 
-    fn values(&self, unit: fn(f64) -> String) -> Vec<Tick> {
-        let tick = |part: f64| Tick {
-            at: self.y(self.top * part),
-            label: unit(self.top * part),
+    fn values(&self, drawn: &Drawn) -> Vec<Tick> {
+        let values = [0.0, 0.5, 1.0].map(|part| self.top * part).into_iter();
+        let sensible = values.filter(|value| drawn.halves || value.fract() == 0.0);
+        let tick = |value| Tick {
+            at: self.y(value),
+            label: (drawn.unit)(value),
         };
-        [0.0, 0.5, 1.0].map(tick).into()
+        sensible.map(tick).collect()
     }
 
     fn times(&self) -> Vec<Tick> {
         let whole = self.span.to - self.span.from;
-        let format = if whole > 36 * 3_600_000_000 {
-            "%-d %b"
-        } else {
-            "%H:%M"
+        let format = match whole / 60_000_000 {
+            ..10 => "%H:%M:%S",
+            10..2160 => "%H:%M",
+            _ => "%-d %b",
         };
         let tick = |number: i64| {
             let at = self.span.from + whole / TIMES * number;
@@ -203,6 +207,7 @@ mod tests {
             title: "Documents",
             lines: vec![("all".to_owned(), points.to_vec())],
             unit: |value| format!("{value:.0}"),
+            halves: false,
         };
         Plot::new(drawn, SPAN)
     }

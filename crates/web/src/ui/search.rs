@@ -75,7 +75,7 @@ impl HitCard {
             rank: hit.rank,
             name: name(hit),
             href: href(hit, q),
-            heading: hit.heading_path.join(" › "),
+            heading: heading(hit),
             pages: pages(&hit.pages),
             pieces: excerpt(&hit.text, &hit.highlights),
             score: format!("{:.4}", hit.score),
@@ -89,6 +89,13 @@ fn name(hit: &Hit) -> String {
     let names = [hit.title.as_deref().unwrap_or_default(), &hit.filename];
     let named = names.into_iter().find(|name| !name.trim().is_empty());
     named.map_or_else(|| last_part(hit.source_uri.as_str()), str::to_owned)
+}
+
+/// What the passage stands under, below the name of its document.
+fn heading(hit: &Hit) -> String {
+    let path = &hit.heading_path;
+    let repeats = path.first().is_some_and(|first| *first == name(hit));
+    path[usize::from(repeats)..].join(" › ")
 }
 
 /// The inspector, open at the passage.
@@ -223,6 +230,6 @@ fn quote(q: &str, hit: &Hit, said: &Sentence) -> Quote {
         name: name(hit),
         href: href(hit, q),
         pages: pages(&hit.pages),
-        heading: hit.heading_path.join(" › "),
+        heading: heading(hit),
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use catalog::{DocumentRow, JobOutcome, Run};
 use chrono::{DateTime, Utc};
-use model::{RunStatus, StepKind};
+use model::{JobStatus, RunStatus, StepKind};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
@@ -93,6 +93,9 @@ pub fn run_state(run: &Run) -> State {
         (RunStatus::Succeeded, ..) => State::new("ready", "good"),
         (RunStatus::Failed, ..) => State::new("failed", "bad"),
         (RunStatus::Canceled, ..) => State::new("canceled", "quiet"),
+        _ if run.job_status == Some(JobStatus::Paused) && run.leased_until.is_none() => {
+            State::new("paused", "wait")
+        }
         (_, Some(what), _) => State::new(format!("waiting: {what}"), "wait"),
         (_, None, Some(stage)) => State::new(stage_word(stage, run), "busy"),
         (_, None, None) => State::new("queued", "busy"),
@@ -107,6 +110,16 @@ fn stage_word(stage: StepKind, run: &Run) -> String {
         }
         StepKind::Extract => "embedding".to_owned(),
         StepKind::Finalize => "indexing".to_owned(),
+    }
+}
+
+/// How a run stands, in as few words as a list has room for.
+pub fn status_state(status: impl Borrow<RunStatus>) -> State {
+    match status.borrow() {
+        RunStatus::Queued | RunStatus::Running => State::new("on its way", "busy"),
+        RunStatus::Succeeded => State::new("ready", "good"),
+        RunStatus::Failed => State::new("failed", "bad"),
+        RunStatus::Canceled => State::new("canceled", "quiet"),
     }
 }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 use model::{Atom, AtomKind, Table};
 
 use super::view::View;
-use crate::ui::marks::{Piece, pieces};
+use crate::ui::marks::{Piece, is_rule, pieces};
 
 pub struct Block {
     /// Says how it looks.
@@ -165,8 +165,7 @@ fn lines(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
     let mut at = range.start;
     let mut lines = Vec::new();
     for line in text.get(range).unwrap_or_default().split('\n') {
-        let is_rule = !line.is_empty() && line.chars().all(|c| "|-: ".contains(c));
-        if !is_rule || !line.contains('-') {
+        if !is_rule(line) {
             lines.push(at..at + line.len());
         }
         at += line.len() + 1;

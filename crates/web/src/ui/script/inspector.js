@@ -14,7 +14,7 @@ async function swap(href, push) {
   showChosen();
 }
 
-// Into view within its own pane; the page itself stays where it is.
+// Into view within its own pane.
 function show(pane, thing) {
   if (!pane || !thing) return;
   const [outer, inner] = [pane.getBoundingClientRect(), thing.getBoundingClientRect()];
@@ -24,12 +24,20 @@ function show(pane, thing) {
   pane.scrollLeft += inner.left - outer.left - (outer.width - inner.width) / 2;
 }
 
+// And where the pane is taller than the screen, as on a phone, the page moves too.
+function bring(pane, thing) {
+  if (!pane || !thing) return;
+  show(pane, thing);
+  const { top, bottom } = thing.getBoundingClientRect();
+  if (top < $('.top').offsetHeight || bottom > innerHeight) thing.scrollIntoView({ block: 'center', inline: 'nearest' });
+}
+
 function showChosen() {
   show($('.top nav'), $('.top nav [aria-current]'));
   show($('.thumbs'), $('.thumbs [aria-current]'));
-  show($('.paper'), $('.sheet .chosen rect'));
-  show($('.reading'), $('.reading .chosen'));
   show($('.chunks'), $('.chunks [aria-current]'));
+  bring($('.paper'), $('.sheet .chosen rect'));
+  bring($('.reading'), $('.reading .chosen'));
 }
 
 let scale = 0;
@@ -61,4 +69,6 @@ document.addEventListener('submit', (event) => {
   document.activeElement.blur();
   swap(asked, true).catch(() => { location.href = asked; });
 });
+// Turning a phone must not hide where one is.
+addEventListener('resize', () => show($('.top nav'), $('.top nav [aria-current]')));
 addEventListener('popstate', () => { if ($('[data-swap]')) swap(location.href, false); });

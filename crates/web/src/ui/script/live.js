@@ -39,7 +39,7 @@ document.addEventListener('visibilitychange', () => {
 
 async function fetched(url) {
   const response = await fetch(url, { headers: { accept: 'text/html' } });
-  if (response.redirected && new URL(response.url).pathname === '/sign-in') location.href = '/sign-in';
+  if (response.redirected && new URL(response.url).pathname === '/sign-in') location.reload();
   if (!response.ok) throw new Error(`the server answered ${response.status}`);
   return new DOMParser().parseFromString(await response.text(), 'text/html');
 }

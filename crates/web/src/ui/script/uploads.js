@@ -25,7 +25,7 @@ function item(file) {
   bar.setAttribute('aria-label', `Progress of ${file.name}`);
   const said = made('span', 'said');
   const li = made('li', '', name, bar, said);
-  $('[data-uploads] ol').prepend(li);
+  $('[data-uploads] ol').append(li);
   $('[data-uploads]').hidden = false;
   return { file, li, name, bar, said };
 }
@@ -43,6 +43,8 @@ function count() {
   if (!waiting.length && !sending && !tracked.size) $('[data-told]').textContent = `Uploads: ${words}`;
 }
 
+const many = (number, thing) => `${number} ${thing}${number === 1 ? '' : 's'}`;
+
 function sentence(...parts) {
   return parts.filter(Boolean).map((part) => part[0].toUpperCase() + part.slice(1) + '.').join(' ');
 }
@@ -56,6 +58,7 @@ function failed(upload, why, again) {
   button.addEventListener('click', () => {
     tally.failed -= 1;
     again(upload);
+    count();
   });
   upload.said.append(' ', button);
   count();
@@ -71,7 +74,7 @@ function ready(upload, words) {
 }
 
 function queue(upload) {
-  tell(upload, 'busy', 'Waiting to upload', 0);
+  tell(upload, 'later', 'Waiting to upload', 0);
   waiting.push(upload);
   send();
 }
@@ -149,7 +152,7 @@ function progress(news) {
       return undefined;
     case 'run.succeeded':
       tracked.delete(news.run);
-      return ready(upload, `Ready: ${data.stats.chunks_created} chunks`);
+      return ready(upload, `Ready: ${many(data.stats.chunks_created, 'chunk')}`);
     case 'run.failed':
       tracked.delete(news.run);
       return failed(upload, sentence(data.error?.message ?? 'it failed', data.error?.hint), retry);
@@ -222,7 +225,7 @@ document.addEventListener('change', (event) => {
 });
 document.addEventListener('click', (event) => {
   if (!event.target.closest('[data-clear]')) return;
-  for (const li of $$('[data-uploads] li')) if (li.dataset.stage !== 'busy') li.remove();
+  for (const li of $$('[data-uploads] li')) if (['good', 'bad', 'quiet'].includes(li.dataset.stage)) li.remove();
   $('[data-uploads]').hidden = !$('[data-uploads] li');
 });
 addEventListener('beforeunload', (event) => { if (sending || waiting.length) event.preventDefault(); });
@@ -231,6 +234,9 @@ addEventListener('beforeunload', (event) => { if (sending || waiting.length) eve
 
 tellTimes();
 showChosen();
+// Pages of the whole house lead back to the knowledge base one comes from.
+const { of } = document.body.dataset;
+if (of) document.cookie = `gristmill_kb=${encodeURIComponent(of)}; path=/; max-age=31536000; samesite=strict`;
 if (document.body.dataset.kb) watchDrops();
 listen();
 setInterval(renew, ANYWAY_EVERY);

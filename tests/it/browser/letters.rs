@@ -1,0 +1,89 @@
+//! What only a person can mend: tried again where it was dropped, replayed, let go.
+
+use testkit::double::{Answer, Double};
+
+use super::Room;
+use super::every_page::Walk;
+use super::tab::Tab;
+use crate::mill::Folder;
+
+/// A service that embeds, and at these requests refuses our key.
+async fn moody() -> Double {
+    let refused = || Answer::status(401);
+    Double::start(vec![
+        refused(),
+        Answer::good(),
+        refused(),
+        Answer::good(),
+        refused(),
+    ])
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dead_letters_say_why_and_are_replayed_or_dropped() {
+    let double = moody().await;
+    let settings = [
+        ("GRISTMILL_EMBEDDING_PROVIDER", "openai"),
+        ("GRISTMILL_EMBEDDING_URL", &double.url()),
+        ("GRISTMILL_EMBEDDING_MODEL", "double"),
+        ("GRISTMILL_EMBEDDING_DIMENSION", "8"),
+        ("GRISTMILL_EMBEDDING_MAX_TOKENS", "256"),
+    ];
+    let Some(room) = Room::open_with("browser::letters", &settings) else {
+        return;
+    };
+    let tab = room.signed_in("admin").await;
+    fails(&tab, "barley").await;
+    tab.click_on("[data-uploads] button", "Try again").await;
+    tab.until("document.querySelector('[data-uploads] li[data-stage=good]')")
+        .await;
+    tab.go("/runs").await;
+    assert_eq!(
+        tab.eval("!document.querySelector('#dead-letters')").await,
+        true
+    );
+
+    tab.go("/kb/default").await;
+    fails(&tab, "oats").await;
+    let walk = Walk::of(tab);
+    walk.visit("dead-letters", "/runs").await;
+    let tab = walk.tab;
+    tab.until(
+        "document.querySelector('#dead-letters ~ table .name')?.innerText.includes('oats.md')",
+    )
+    .await;
+    tab.until("document.querySelector('#dead-letters ~ table .reason').innerText.includes('401')")
+        .await;
+    tab.click_on("button", "Replay").await;
+    tab.until("!document.querySelector('#dead-letters')").await;
+    tab.until("document.querySelectorAll('#runs .state.good').length === 2")
+        .await;
+    tab.go("/kb/default/search?q=oats&mode=text").await;
+    tab.until("document.querySelector('.hits .hit')?.innerText.includes('rolled')")
+        .await;
+
+    tab.go("/kb/default").await;
+    fails(&tab, "spelt").await;
+    tab.go("/admin").await;
+    tab.sees("One step was tried and came to nothing").await;
+    tab.go("/runs").await;
+    tab.click_on("button", "Drop").await;
+    tab.until("!document.querySelector('#dead-letters')").await;
+    tab.until("document.querySelector('#runs .state.bad')")
+        .await;
+    tab.is_blameless();
+}
+
+/// Drops a file, and sees that it failed and why.
+async fn fails(tab: &Tab, grain: &str) {
+    let desktop = Folder::of(&[]);
+    let name = format!("{grain}.md");
+    let text = format!("# {grain}\n\nThe {grain} is rolled before it is sold.\n");
+    desktop.write(&name, &text);
+    tab.until("document.documentElement.hasAttribute('data-ready')")
+        .await;
+    tab.drop_files(&[&desktop.file(&name)]).await;
+    let reason = "document.querySelector('[data-uploads] li[data-stage=bad] .said')?.innerText";
+    tab.until(&format!("{reason}.includes('401')")).await;
+}
