@@ -41,8 +41,8 @@ pub fn excerpt(text: &str, ranges: &[Range<usize>]) -> Vec<Piece> {
     let ranges: Vec<_> = ranges.iter().filter(inside).map(moved).collect();
     let mut shown = pieces(&text[start..end], &ranges);
     let has_table = text.lines().any(is_rule);
-    for piece in shown.iter_mut().filter(|piece| !piece.marked) {
-        piece.text = tidied(&piece.text, has_table);
+    for piece in &mut shown {
+        piece.text = tidied(&piece.text, has_table && !piece.marked);
     }
     let dots = |text: &str| Piece {
         text: text.to_owned(),
