@@ -13,8 +13,8 @@ use crate::{Claim, Completion, Error, Prepared, Retried, RunError, UnitDone, Wai
 /// before and only its answer was lost: then it gives that answer again.
 #[async_trait]
 pub trait Queue {
-    /// Takes up to `max` due steps for `lease`, the longest due first. Never hands out a
-    /// step whose lease is running.
+    /// Takes up to `max` due steps for `lease`, kind by kind as they are named, the longest due of
+    /// each first. Never hands out a step whose lease is running.
     async fn claim(
         &self,
         kinds: &[StepKind],

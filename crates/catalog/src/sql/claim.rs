@@ -19,13 +19,14 @@ pub async fn claim<DB: Dialect>(
     limits: Limits,
     now: DateTime<Utc>,
 ) -> Result<Vec<Claim>, Error> {
-    if wanted.kinds.is_empty() || wanted.max == 0 {
-        return Ok(Vec::new());
-    }
     if let Some(advance) = DB::ADVANCE_FENCE {
         query(advance).execute(&mut *c).await?;
     }
-    let rows = take::<DB>(c, &wanted, now).await?;
+    let mut rows = Vec::new();
+    for kind in &wanted.kinds {
+        let room = wanted.max - rows.len();
+        rows.extend(take::<DB>(c, *kind, room, &wanted, now).await?);
+    }
     let mut claims = Vec::with_capacity(rows.len());
     for row in &rows {
         let claim = work::read_claim::<DB>(row)?;
@@ -42,6 +43,7 @@ pub async fn claim<DB: Dialect>(
 
 /// What a worker asks for.
 pub struct Wanted {
+    /// Each is looked for in turn.
     pub kinds: Vec<StepKind>,
     pub worker: String,
     pub max: usize,
@@ -59,31 +61,31 @@ fn never_answered(limits: Limits) -> RunError {
     }
 }
 
+/// Those of one kind that have been due longest.
 async fn take<DB: Dialect>(
     c: &mut Tx<DB>,
+    kind: StepKind,
+    max: usize,
     wanted: &Wanted,
     now: DateTime<Utc>,
 ) -> Result<Vec<DB::Row>, Error> {
     let sql = format!(
         "WITH due AS MATERIALIZED (
              SELECT id AS due_id FROM work
-             WHERE coalesce(lease_until, not_before) <= $1 AND kind IN ($2, $3, $4)
-             ORDER BY coalesce(lease_until, not_before), id LIMIT $5 {}
+             WHERE kind = $2 AND coalesce(lease_until, not_before) <= $1
+             ORDER BY coalesce(lease_until, not_before), id LIMIT $3 {}
          )
-         UPDATE work SET token = {}, worker = $6, lease_until = $7, deliveries = deliveries + 1
+         UPDATE work SET token = {}, worker = $4, lease_until = $5, deliveries = deliveries + 1
          FROM due WHERE work.id = due_id
          RETURNING id, token, step, attempts, deliveries, tenant_id, kb_id, generation_id,
              document_id, run_id, number, job_id, lease_until, trace",
         DB::SKIP_LOCKED,
         DB::NEXT_TOKEN
     );
-    let kind = |at: usize| wanted.kinds.get(at).unwrap_or(&wanted.kinds[0]).as_str();
     let rows = query(AssertSqlSafe(sql))
         .bind(now)
-        .bind(kind(0))
-        .bind(kind(1))
-        .bind(kind(2))
-        .bind(i64::try_from(wanted.max).unwrap_or(i64::MAX))
+        .bind(kind.as_str())
+        .bind(i64::try_from(max).unwrap_or(i64::MAX))
         .bind(wanted.worker.as_str())
         .bind(now + wanted.lease)
         .fetch_all(c)

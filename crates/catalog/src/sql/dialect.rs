@@ -75,6 +75,10 @@ impl Dialect for Sqlite {
             "0004_live_runs_of_a_job",
             include_str!("../../migrations/sqlite/0004_live_runs_of_a_job.sql"),
         ),
+        (
+            "0006_work_due_by_kind",
+            include_str!("../../migrations/sqlite/0006_work_due_by_kind.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -104,6 +108,10 @@ impl Dialect for Postgres {
         (
             "0004_live_runs_of_a_job",
             include_str!("../../migrations/postgres/0004_live_runs_of_a_job.sql"),
+        ),
+        (
+            "0006_work_due_by_kind",
+            include_str!("../../migrations/postgres/0006_work_due_by_kind.sql"),
         ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =
