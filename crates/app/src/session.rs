@@ -112,6 +112,18 @@ impl Session {
         self.house.as_ref().map(House::router)
     }
 
+    /// Of the house, where it is in this process.
+    pub fn catalog(&self) -> Option<&dyn catalog::Catalog> {
+        self.house.as_ref().map(|house| house.gateway.catalog())
+    }
+
+    /// From here on documents are processed.
+    pub async fn start_workers(&mut self, config: &Config) {
+        if let Some(house) = &mut self.house {
+            house.start_workers(config).await;
+        }
+    }
+
     fn with(folder: &Folder, config: &Config, holder: &Holder) -> anyhow::Result<Self> {
         let keys = secrets::load(folder, &config.auth.jwt_secret)?.ok_or_else(|| busy(folder))?;
         let token = house::sign(&keys, holder.tenant_id, holder.admin_id);

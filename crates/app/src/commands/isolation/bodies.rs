@@ -20,8 +20,9 @@ pub fn sample(request_body: &Value, things: &Things, description: &Value) -> (St
     };
     match kind.as_str() {
         "multipart/form-data" => {
-            let kind = format!("{kind}; boundary={BOUNDARY}");
-            (kind, form(things).into_bytes())
+            // A file sent to the other tenant's knowledge base.
+            let kb = things.get("kb_id").map_or("default", String::as_str);
+            form(kb, "b.txt", b"A text of no account.")
         }
         "application/octet-stream" => {
             (kind.clone(), b"# Bytes\n\nA text of no account.\n".to_vec())
@@ -33,17 +34,15 @@ pub fn sample(request_body: &Value, things: &Things, description: &Value) -> (St
     }
 }
 
-/// A file sent to the other tenant's knowledge base.
-fn form(things: &Things) -> String {
-    let kb = things.get("kb_id").map_or("default", String::as_str);
-    let part = |head: &str, body: &str| {
-        format!("--{BOUNDARY}\r\ncontent-disposition: form-data; {head}\r\n\r\n{body}\r\n")
-    };
-    format!(
-        "{}{}--{BOUNDARY}--\r\n",
-        part("name=\"kb\"", kb),
-        part("name=\"file\"; filename=\"b.txt\"", "A text of no account.")
-    )
+/// The type and bytes of a form with one file.
+pub fn form(kb: &str, name: &str, file: &[u8]) -> (String, Vec<u8>) {
+    let head =
+        |named: &str| format!("--{BOUNDARY}\r\ncontent-disposition: form-data; {named}\r\n\r\n");
+    let mut body = format!("{}{kb}\r\n", head("name=\"kb\"")).into_bytes();
+    body.extend(head(&format!("name=\"file\"; filename=\"{name}\"")).as_bytes());
+    body.extend(file);
+    body.extend(format!("\r\n--{BOUNDARY}--\r\n").as_bytes());
+    (format!("multipart/form-data; boundary={BOUNDARY}"), body)
 }
 
 struct Filler<'a> {

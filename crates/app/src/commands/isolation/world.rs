@@ -6,23 +6,30 @@ use axum::body::Body;
 use axum::http::{Method, Request};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use tower::ServiceExt as _;
 
+use super::bodies;
 use super::routes::{Asked, Things};
+use crate::config::Config;
 use crate::session::Session;
 
-const PASSWORD: &str = "isolation-of-tenants";
+pub(super) const PASSWORD: &str = "isolation-of-tenants";
 /// As much of an answer as is looked at, and how long one that does not end is listened to.
 const MOST: usize = 4 << 20;
-const LISTEN: std::time::Duration = std::time::Duration::from_millis(300);
+const LISTEN: std::time::Duration = std::time::Duration::from_secs(2);
 
 pub struct World {
     router: Router,
     owner: String,
     stranger: String,
-    things: Things,
+    pub(super) things: Things,
     /// Said by nobody but the owner.
-    marks: Vec<String>,
+    pub(super) marks: Vec<String>,
+    /// In everything the owner writes.
+    pub(super) mark: String,
+    /// Of this machine, for the owner's source.
+    pub(super) folder: TempDir,
     before: Value,
 }
 
@@ -33,23 +40,26 @@ pub struct Answer {
 
 impl World {
     pub async fn build(
-        session: &Session,
+        session: &mut Session,
+        config: &Config,
         plant: impl Fn(Router, &str) -> Router,
     ) -> anyhow::Result<Self> {
-        let router = session.router().context("the house is ours")?;
         let operator = session.client.token().to_owned();
+        let mark = format!("mark{}", uuid::Uuid::now_v7().simple());
         let mut world = Self {
-            router,
+            router: session.router().context("the house is ours")?,
             owner: operator.clone(),
             stranger: operator,
             things: Things::new(),
-            marks: Vec::new(),
+            marks: vec![mark.clone()],
+            mark,
+            folder: tempfile::tempdir().context("cannot make a temporary folder")?,
             before: Value::Null,
         };
-        let owner = world.tenant("owner").await?;
-        let stranger = world.tenant("stranger").await?;
-        world.owner = owner;
-        world.stranger = stranger;
+        world.stranger = world.tenant("stranger").await?;
+        let catalog = session.catalog().context("the house is ours")?;
+        world.furnish_without_workers(catalog).await?;
+        session.start_workers(config).await;
         world.furnish().await?;
         world.before = world.ledger().await?;
         world.router = plant(world.router, &world.owner);
@@ -73,92 +83,6 @@ impl World {
         Ok(text(&signed, "token"))
     }
 
-    /// One of everything there can be.
-    async fn furnish(&mut self) -> anyhow::Result<()> {
-        let mark = format!("mark{}", uuid::Uuid::now_v7().simple());
-        let kb = self
-            .owned(Method::POST, "/v1/kbs", &json!({ "name": mark }))
-            .await?;
-        self.know("kb", text(&kb, "id"));
-        self.know("kb_id", text(&kb, "id"));
-        let document = json!({ "name": "ingest_text", "arguments": {
-            "kb": mark, "title": mark, "text": format!("# {mark}\n\nThe word of the day is {mark}.") } });
-        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": document });
-        let taken = self.owned(Method::POST, "/mcp", &call).await?;
-        let taken = &taken["result"]["structuredContent"];
-        for (name, field) in [
-            ("document", "doc_id"),
-            ("version", "version_id"),
-            ("run", "run_id"),
-        ] {
-            self.know(name, text(taken, field));
-        }
-        self.know("document_id", text(taken, "doc_id"));
-        self.know("version_id", text(taken, "version_id"));
-        self.know("run_id", text(taken, "run_id"));
-        self.finished().await?;
-        let login = format!("user-{mark}");
-        let user = json!({ "login": login, "password": PASSWORD, "role": "user" });
-        let user = self.owned(Method::POST, "/v1/users", &user).await?;
-        self.know("user", text(&user, "id"));
-        let key = json!({ "name": mark, "role": "user" });
-        let key = self.owned(Method::POST, "/v1/api-keys", &key).await?;
-        self.know("key", text(&key, "id"));
-        let hook = json!({ "url": format!("https://{mark}.example/hook") });
-        let hook = self.owned(Method::POST, "/v1/webhooks", &hook).await?;
-        self.know("webhook", text(&hook, "webhook_id"));
-        let upload = json!({ "filename": format!("{mark}.txt"), "fileSize": 3 });
-        let path = format!("/v1/kbs/{mark}/upload-url");
-        let upload = self.owned(Method::POST, &path, &upload).await?;
-        self.know("upload", text(&upload, "uploadId"));
-        self.know("object_key", text(&upload, "objectKey"));
-        // Made by jobs and failures alone, which only an operator's folders bring about: an id
-        // that is nobody's must be answered as one that is another's.
-        for name in ["job", "source", "letter", "delivery", "page", "generation"] {
-            let nobody = uuid::Uuid::now_v7().to_string();
-            self.things.insert(
-                name,
-                if name == "page" {
-                    "1".to_owned()
-                } else {
-                    nobody
-                },
-            );
-        }
-        for (name, plain) in [
-            ("jsonrpc", "2.0"),
-            ("method", "tools/list"),
-            ("expires", "1"),
-            ("signature", "none"),
-        ] {
-            self.things.insert(name, plain.to_owned());
-        }
-        self.things
-            .insert("query", "the word of the day".to_owned());
-        self.things
-            .insert("quote", "The word of the day".to_owned());
-        self.marks.push(mark);
-        Ok(())
-    }
-
-    fn know(&mut self, name: &'static str, value: String) {
-        self.marks.push(value.clone());
-        self.things.insert(name, value);
-    }
-
-    /// Waits until the owner's document answers.
-    async fn finished(&self) -> anyhow::Result<()> {
-        let path = format!("/v1/runs/{}", self.things["run"]);
-        loop {
-            let run = self.owned(Method::GET, &path, &Value::Null).await?;
-            match run["status"].as_str() {
-                Some("succeeded") => return Ok(()),
-                Some("queued" | "running") => tokio::time::sleep(LISTEN).await,
-                _ => anyhow::bail!("the owner's document could not be read: {run}"),
-            }
-        }
-    }
-
     /// All that the owner has, as the owner sees it.
     async fn ledger(&self) -> anyhow::Result<Value> {
         let mut all = Vec::new();
@@ -169,9 +93,15 @@ impl World {
             "/v1/api-keys",
             "/v1/webhooks",
             "/v1/runs",
+            "/v1/sources",
+            "/v1/dead-letters",
         ] {
             all.push(self.owned(Method::GET, path, &Value::Null).await?);
         }
+        let job = format!("/v1/jobs/{}", self.things["job"]);
+        let job = self.owned(Method::GET, &job, &Value::Null).await?;
+        // How long ago it was heard from changes by itself.
+        all.extend(["status", "counters", "updated_at"].map(|field| job[field].clone()));
         let digest = self.owned(Method::POST, "/v1/verify", &Value::Null).await?;
         all.push(digest["digest"].clone());
         Ok(Value::Array(all))
@@ -190,10 +120,18 @@ impl World {
     }
 
     pub async fn as_stranger(&self, asked: &Asked) -> anyhow::Result<Answer> {
+        self.ask(asked, &self.stranger).await
+    }
+
+    pub async fn as_owner(&self, asked: &Asked) -> anyhow::Result<Answer> {
+        self.ask(asked, &self.owner).await
+    }
+
+    async fn ask(&self, asked: &Asked, token: &str) -> anyhow::Result<Answer> {
         let request = Request::builder()
             .method(asked.method.clone())
             .uri(&asked.target)
-            .header("authorization", format!("Bearer {}", self.stranger))
+            .header("authorization", format!("Bearer {token}"))
             .header("content-type", &asked.content_type)
             .header("content-length", asked.body.len())
             .body(Body::from(asked.body.clone()))?;
@@ -201,18 +139,39 @@ impl World {
     }
 
     /// Asks as the owner, who must be answered.
-    async fn owned(&self, method: Method, path: &str, body: &Value) -> anyhow::Result<Value> {
+    pub(super) async fn owned(
+        &self,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> anyhow::Result<Value> {
+        let bytes = match body {
+            Value::Null => Vec::new(),
+            body => body.to_string().into_bytes(),
+        };
+        self.answered(method, path, "application/json", bytes).await
+    }
+
+    /// Sends a file into the owner's knowledge base.
+    pub(super) async fn sent_file(&self, name: &str, bytes: &[u8]) -> anyhow::Result<Value> {
+        let (kind, form) = bodies::form(&self.mark, name, bytes);
+        self.answered(Method::POST, "/v1/ingest", &kind, form).await
+    }
+
+    async fn answered(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: Vec<u8>,
+    ) -> anyhow::Result<Value> {
         let request = Request::builder()
             .method(method)
             .uri(path)
             .header("authorization", format!("Bearer {}", self.owner))
-            .header("content-type", "application/json");
-        let body = if body.is_null() {
-            Body::empty()
-        } else {
-            Body::from(body.to_string())
-        };
-        let answer = self.exchange(request.body(body)?).await?;
+            .header("content-type", content_type)
+            .body(Body::from(body))?;
+        let answer = self.exchange(request).await?;
         anyhow::ensure!(
             (200..300).contains(&answer.status),
             "{path} answered {}: {}",
@@ -253,6 +212,6 @@ impl World {
     }
 }
 
-fn text(value: &Value, field: &str) -> String {
+pub(super) fn text(value: &Value, field: &str) -> String {
     value[field].as_str().unwrap_or_default().to_owned()
 }
