@@ -1,30 +1,28 @@
 //! A server of its own, asked over real HTTP as a browser asks.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Stdio};
+use std::ops::Deref;
 
 use reqwest::header::{COOKIE, HeaderMap, ORIGIN, SET_COOKIE};
 use reqwest::multipart::{Form, Part};
-use reqwest::redirect::Policy;
-use reqwest::{Client, RequestBuilder, Response, StatusCode};
+use reqwest::{RequestBuilder, Response, StatusCode};
 
 use crate::mill::{Mill, text};
+pub use crate::server::PASSWORD;
+use crate::server::Server;
 
-pub const PASSWORD: &str = "grist-and-grain";
 pub const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 
 /// Ended with the test.
 pub struct Served {
-    child: Child,
-    pub base: String,
-    pub http: Client,
+    server: Server,
     _mill: Mill,
 }
 
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+impl Deref for Served {
+    type Target = Server;
+
+    fn deref(&self) -> &Server {
+        &self.server
     }
 }
 
@@ -36,13 +34,8 @@ impl Served {
     /// With settings of its own, by their names in the environment.
     pub fn start_with(settings: &[(&str, &str)]) -> Self {
         let mill = Mill::sqlite();
-        let (child, base) = spawned(&mill, settings);
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let http = Client::builder().no_proxy().redirect(Policy::none());
         Self {
-            child,
-            base,
-            http: http.build().expect("a client can be made"),
+            server: Server::spawn(&mill, &[], settings),
             _mill: mill,
         }
     }
@@ -122,22 +115,6 @@ impl Served {
             }
         }
     }
-}
-
-fn spawned(mill: &Mill, settings: &[(&str, &str)]) -> (Child, String) {
-    let mut child = mill
-        .command(&["serve", "--listen", "127.0.0.1:0"])
-        .env("GRISTMILL_AUTH_ADMIN_PASSWORD", PASSWORD)
-        .envs(settings.iter().copied())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the server starts");
-    let out = child.stdout.take().expect("it is piped");
-    let first = BufReader::new(out).lines().next();
-    let first = first.expect("it says where it is").expect("in UTF-8");
-    let base = first.rsplit(' ').next().expect("last word").to_owned();
-    (child, base)
 }
 
 pub async fn send(request: RequestBuilder) -> Response {

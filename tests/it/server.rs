@@ -1,21 +1,29 @@
-//! A server of its own over a mill, spoken to as any program does.
+//! A server process over a mill, and the client it is spoken to with.
+//!
+//! Here it is open to this machine; [`crate::served`] signs in as a browser does,
+//! [`crate::api::served`] as a program does.
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use reqwest::redirect::Policy;
 use reqwest::{Client, Response};
 use serde_json::Value;
 
 use crate::mill::Mill;
+
+/// Of the first admin.
+pub const PASSWORD: &str = "grist-and-grain";
 
 /// Killed when it is dropped.
 pub struct Server {
     child: Child,
     /// Kept open: whoever has nobody to speak to ends.
     _says: BufReader<ChildStdout>,
-    base: String,
-    http: Client,
+    pub base: String,
+    pub http: Client,
 }
 
 impl Drop for Server {
@@ -28,12 +36,22 @@ impl Drop for Server {
 impl Server {
     /// On the loopback and open to it: what is tested is not who may ask.
     pub fn start(mill: &Mill, environment: &[(&str, &str)]) -> Self {
+        let open = [("GRISTMILL_AUTH_ENABLED", "false")];
+        Self::spawn(mill, &[], &[&open[..], environment].concat())
+    }
+
+    /// With more arguments and variables; its log is the mill's.
+    pub fn spawn(mill: &Mill, args: &[&str], environment: &[(&str, &str)]) -> Self {
+        let serve = ["serve", "--listen", "127.0.0.1:0"];
         let mut child = mill
-            .command(&["serve", "--listen", "127.0.0.1:0"])
-            .env("GRISTMILL_AUTH_ENABLED", "false")
+            .command(&[&serve[..], args].concat())
+            .env("GRISTMILL_AUTH_ADMIN_PASSWORD", PASSWORD)
+            // As many as a scenario needs: they share one PostgreSQL.
+            .env("GRISTMILL_CATALOG_CONNECTIONS", "4")
+            .env("GRISTMILL_LOG_FORMAT", "json")
             .envs(environment.iter().copied())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(File::create(mill.log()).expect("the log is begun"))
             .spawn()
             .expect("the server starts");
         let out = child.stdout.take().expect("it is piped");
@@ -47,12 +65,13 @@ impl Server {
             .expect("last word")
             .to_owned();
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let http = Client::builder().no_proxy().build();
+        // Where an answer leads to is for the test to say.
+        let http = Client::builder().no_proxy().redirect(Policy::none());
         Self {
             child,
             _says: says,
             base,
-            http: http.expect("a client can be made"),
+            http: http.build().expect("a client can be made"),
         }
     }
 
@@ -92,6 +111,18 @@ impl Server {
     /// Whether it has ended by itself.
     pub fn is_dead(&mut self) -> bool {
         self.child.wait().is_ok_and(|status| !status.success())
+    }
+
+    /// As whoever runs it would: gently.
+    pub fn tell_to_stop(&self) {
+        let pid = self.child.id().to_string();
+        let told = Command::new("kill").args(["-TERM", &pid]).status();
+        assert!(told.expect("it can be told").success());
+    }
+
+    /// Waits for its end, and says whether it was a good one.
+    pub fn ends_well(&mut self) -> bool {
+        self.child.wait().is_ok_and(|status| status.success())
     }
 }
 

@@ -1,29 +1,33 @@
 //! A server of its own for each scenario, and what a program says to it.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Stdio};
+use std::ops::{Deref, DerefMut};
 
 use reqwest::multipart::{Form, Part};
-use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::mill::{Mill, text};
-
-pub const PASSWORD: &str = "grist-and-grain";
+pub use crate::server::PASSWORD;
+use crate::server::Server;
 
 pub struct Served {
-    child: Child,
-    pub base: String,
-    pub http: Client,
+    server: Server,
     /// Of the first admin.
     pub token: String,
     pub mill: Mill,
 }
 
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+impl Deref for Served {
+    type Target = Server;
+
+    fn deref(&self) -> &Server {
+        &self.server
+    }
+}
+
+impl DerefMut for Served {
+    fn deref_mut(&mut self) -> &mut Server {
+        &mut self.server
     }
 }
 
@@ -81,43 +85,23 @@ impl Served {
 
     /// With these variables set.
     pub fn with(mill: Mill, variables: &[(&str, &str)]) -> Self {
-        Self::start(mill, &["serve", "--listen", "127.0.0.1:0"], variables)
+        Self::start(mill, &[], variables)
     }
 
     pub fn without_workers(mill: Mill) -> Self {
-        let args = ["serve", "--listen", "127.0.0.1:0", "--no-workers"];
-        Self::start(mill, &args, &[])
+        Self::start(mill, &["--no-workers"], &[])
     }
 
-    /// Stops the server and gives back its data.
-    pub fn stop(mut self) -> Mill {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        std::mem::replace(&mut self.mill, Mill::sqlite())
+    /// Kills the server and gives back its data.
+    pub fn stop(self) -> Mill {
+        drop(self.server);
+        self.mill
     }
 
     fn start(mill: Mill, args: &[&str], variables: &[(&str, &str)]) -> Self {
-        let mut child = mill
-            .command(args)
-            .env("GRISTMILL_AUTH_ADMIN_PASSWORD", PASSWORD)
-            .envs(variables.iter().copied())
-            // As many as a scenario needs: they share one PostgreSQL.
-            .env("GRISTMILL_CATALOG_CONNECTIONS", "4")
-            .env("GRISTMILL_LOG_FORMAT", "json")
-            .stdout(Stdio::piped())
-            .stderr(std::fs::File::create(mill.log()).expect("the log is begun"))
-            .spawn()
-            .expect("the server starts");
-        let out = child.stdout.take().expect("it is piped");
-        let first = BufReader::new(out).lines().next();
-        let first = first.expect("it says where it is").expect("in UTF-8");
-        let base = first.rsplit(' ').next().expect("last word").to_owned();
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let http = Client::builder().no_proxy().build();
+        let server = Server::spawn(&mill, args, variables);
         let mut served = Self {
-            child,
-            base,
-            http: http.expect("a client can be made"),
+            server,
             token: String::new(),
             mill,
         };
