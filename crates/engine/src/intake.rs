@@ -17,7 +17,8 @@ use crate::{Engine, Error};
 /// A body up to here is held in memory and written once, under its final name.
 const HELD_IN_MEMORY: usize = 1 << 20;
 
-/// Bytes that have arrived, with their hash. Dropped unadmitted, the janitor takes them.
+/// Bytes that have arrived, with their hash. Neither admitted nor discarded, the janitor
+/// takes them.
 #[derive(Debug)]
 pub struct Staged {
     pub hash: ContentHash,
@@ -39,6 +40,14 @@ impl Staged {
         match &self.body {
             Body::Held(bytes) => Format::detect(bytes, hints).map(Some),
             Body::Stored(_, head) => Format::detect_head(head, hints),
+        }
+    }
+
+    /// How much memory it takes until it is admitted.
+    pub fn held(&self) -> usize {
+        match &self.body {
+            Body::Held(bytes) => bytes.len(),
+            Body::Stored(_, head) => head.len(),
         }
     }
 }
@@ -94,7 +103,16 @@ impl Engine {
         body: impl Stream<Item = Result<Bytes, E>> + Unpin,
         limit: u64,
     ) -> Result<Staged, StageError<E>> {
-        let mut body = body;
+        self.stage_holding(body, limit, HELD_IN_MEMORY).await
+    }
+
+    /// The same for one body of many, of which `room` bytes at most may wait in memory.
+    pub async fn stage_holding<E>(
+        &self,
+        mut body: impl Stream<Item = Result<Bytes, E>> + Unpin,
+        limit: u64,
+        room: usize,
+    ) -> Result<Staged, StageError<E>> {
         let mut hasher = Sha256::new();
         let mut held = BytesMut::new();
         while let Some(piece) = body.next().await {
@@ -104,7 +122,7 @@ impl Engine {
             if held.len() as u64 > limit {
                 return Err(StageError::TooLarge { limit });
             }
-            if held.len() > HELD_IN_MEMORY {
+            if held.len() > room.min(HELD_IN_MEMORY) {
                 return self.stage_large(held.freeze(), body, hasher, limit).await;
             }
         }
@@ -152,6 +170,16 @@ impl Engine {
         })
     }
 
+    /// Gives up bytes that will not be admitted.
+    pub async fn discard(&self, staged: Staged) {
+        let Body::Stored(key, _) = staged.body else {
+            return;
+        };
+        if let Err(error) = self.parts.objects.delete(&key).await {
+            tracing::warn!(%error, %key, "could not give up an upload; the janitor will");
+        }
+    }
+
     /// Keeps the original, then tells the catalog: durable, then done.
     pub async fn admit(&self, kb: &Kb, intake: Intake, staged: Staged) -> Result<Admitted, Error> {
         let _open = self.door.read().await;
@@ -187,7 +215,10 @@ impl Engine {
         staged: Staged,
     ) -> Result<Admission, Error> {
         // Refused here rather than in every step: nothing could be embedded.
-        self.model(&kb.serving)?;
+        if let Err(unknown) = self.model(&kb.serving) {
+            self.discard(staged).await;
+            return Err(unknown);
+        }
         let original = Key::original(intake.tenant, &staged.hash);
         match staged.body {
             // The same bytes are stored already when a folder is ingested again.

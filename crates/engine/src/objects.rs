@@ -157,7 +157,7 @@ impl Objects {
         mut body: impl Stream<Item = Result<Bytes, E>> + Unpin,
     ) -> Result<(), PutStreamError<E>> {
         const PART: usize = 5 << 20;
-        const PARTS_IN_FLIGHT: usize = 2;
+        const PARTS_IN_FLIGHT: usize = 1;
         let upload = self
             .0
             .put_multipart(&key.0)

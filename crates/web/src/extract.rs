@@ -19,12 +19,41 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Sent<T> {
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let read = axum::Json::<Value>::from_request(request, state).await;
         let axum::Json(mut value) = read.map_err(|rejection| unreadable(&rejection))?;
+        check_text(&value)?;
         whole(&mut value);
         serde_json::from_value(value).map(Self).map_err(|error| {
             Problem::invalid(format!("the body does not fit: {error}"))
                 .hint("the API's description is at /openapi.json")
         })
     }
+}
+
+/// No database keeps a NUL in a text, so nothing of ours is ever called by one.
+pub fn check_text(value: &Value) -> Result<(), Problem> {
+    if has_nul(value) {
+        return Err(nul());
+    }
+    Ok(())
+}
+
+pub fn nul() -> Problem {
+    Problem::unprocessable("a text cannot hold the character NUL")
+}
+
+fn has_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(has_nul),
+        Value::Object(fields) => fields
+            .iter()
+            .any(|(name, value)| name.contains('\0') || has_nul(value)),
+        _ => false,
+    }
+}
+
+/// Whether a path, a query or a form holds a NUL, as they write it.
+pub fn has_escaped_nul(text: &str) -> bool {
+    text.contains("%00")
 }
 
 /// `2.0` is as good an integer as `2`, says JSON Schema.
@@ -64,6 +93,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        if parts.uri.query().is_some_and(has_escaped_nul) {
+            return Err(nul());
+        }
         match Query::<T>::from_request_parts(parts, state).await {
             Ok(Query(value)) => Ok(Self(value)),
             Err(rejection) => {
@@ -84,8 +116,27 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         match Path::<T>::from_request_parts(parts, state).await {
-            Ok(Path(value)) => Ok(Self(value)),
-            Err(_) => Err(Problem::not_found("such thing at", parts.uri.path())),
+            Ok(Path(value)) if !has_escaped_nul(parts.uri.path()) => Ok(Self(value)),
+            _ => Err(Problem::not_found("such thing at", parts.uri.path())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_nul_is_found_wherever_it_hides() {
+        for hidden in [
+            json!("a\0"),
+            json!([1, ["\0"]]),
+            json!({ "a": { "b\0": 1 } }),
+        ] {
+            assert!(check_text(&hidden).is_err(), "{hidden}");
+        }
+        assert!(check_text(&json!({ "a": ["\\u0000", 0, null] })).is_ok());
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -27,8 +27,8 @@ const LONGEST_KEY: usize = 255;
 const KEEP: Duration = Duration::from_secs(24 * 60 * 60);
 /// Of a request whose body is part of what it is.
 const LONGEST_BODY: usize = 2 * 1024 * 1024;
-/// Uploads are told apart by their key alone: their bytes are not held.
-const STREAMED: &str = "/v1/ingest";
+/// Files are told apart by their length: their bytes are not held.
+const STREAMED: &[&str] = &["/v1/ingest", "/v1/uploads/", "/v1/extract", "/v1/chunk"];
 
 /// On an answer that shows a secret once: it is not kept.
 #[derive(Debug, Clone, Copy)]
@@ -113,7 +113,7 @@ fn checked(key: &HeaderValue) -> Result<String, Problem> {
 }
 
 async fn held(path: &str, body: Body) -> Result<(Body, Bytes), Problem> {
-    if path == STREAMED {
+    if STREAMED.iter().any(|streamed| path.starts_with(streamed)) {
         return Ok((body, Bytes::new()));
     }
     let bytes = to_bytes(body, LONGEST_BODY)
@@ -127,11 +127,13 @@ fn fingerprint(parts: &axum::http::request::Parts, who: &Principal, body: &[u8])
         .uri
         .path_and_query()
         .map_or("", |target| target.as_str());
+    let length = parts.headers.get(CONTENT_LENGTH);
     let user = format!("{:?} {:?} {:?}", who.user, who.role, who.scopes);
     ContentHash::of_fields([
         parts.method.as_str().as_bytes(),
         target.as_bytes(),
         user.as_bytes(),
+        length.map_or(&b""[..], HeaderValue::as_bytes),
         body,
     ])
 }

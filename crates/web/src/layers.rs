@@ -5,12 +5,13 @@ use std::panic::AssertUnwindSafe;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use futures::{FutureExt as _, StreamExt as _};
+use futures::{FutureExt as _, Stream, StreamExt as _, stream};
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 use uuid::Uuid;
 
@@ -22,6 +23,8 @@ static REQUEST_ID: LazyLock<HeaderName> = LazyLock::new(|| HeaderName::from_stat
 
 /// How long a request may wait for its turn before it is told to come back.
 const QUEUE: Duration = Duration::from_secs(5);
+/// How long an upload under way may go on when the server is told to stop.
+const FINISH: Duration = Duration::from_secs(10);
 
 /// Keeps the id a proxy gave, where it is a plain one, or gives one; logs one line each.
 pub async fn request_id(
@@ -107,24 +110,43 @@ pub async fn timeout(State(gateway): State<Gateway>, request: Request, next: Nex
     }
 }
 
-/// A client that stops sending is given up; one that sends slowly is not.
+/// A client that stops sending is given up; one that sends slowly is not, unless the server
+/// is stopping and has waited for it.
 pub async fn idle(State(gateway): State<Gateway>, request: Request, next: Next) -> Response {
     let limit = gateway.settings().idle;
-    let request = request.map(|body| {
-        let pieces = tokio_stream::StreamExt::timeout(body.into_data_stream(), limit);
-        let stalled = |_| {
-            io::Error::new(
-                io::ErrorKind::TimedOut,
-                "the client sent nothing for too long",
-            )
-        };
-        let pieces = pieces.map(move |piece| match piece {
-            Ok(piece) => piece.map_err(io::Error::other),
-            Err(elapsed) => Err(stalled(elapsed)),
-        });
-        Body::from_stream(pieces)
-    });
+    let stop = gateway.stop().clone();
+    let request = request.map(|body| Body::from_stream(patient(body, limit, stop)));
     next.run(request).await
+}
+
+fn patient(
+    body: Body,
+    limit: Duration,
+    stop: CancellationToken,
+) -> impl Stream<Item = io::Result<Bytes>> {
+    let over = Box::pin(async move {
+        stop.cancelled_owned().await;
+        tokio::time::sleep(FINISH).await;
+    });
+    let pieces = tokio_stream::StreamExt::timeout(body.into_data_stream(), limit);
+    stream::unfold(
+        (Box::pin(pieces), over),
+        |(mut pieces, mut over)| async move {
+            let piece = tokio::select! {
+                biased;
+                piece = pieces.next() => match piece? {
+                    Ok(piece) => piece.map_err(io::Error::other),
+                    Err(_) => Err(given_up("the client sent nothing for too long")),
+                },
+                () = &mut over => Err(given_up("the server is stopping")),
+            };
+            Some((piece, (pieces, over)))
+        },
+    )
+}
+
+fn given_up(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, why)
 }
 
 pub async fn unknown_route(uri: Uri) -> Problem {
@@ -135,4 +157,38 @@ pub async fn unknown_method(method: Method, uri: Uri) -> Problem {
     let detail = format!("{method} is not something `{}` answers", uri.path());
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
         .hint("the API is described at /docs and /openapi.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A byte a second, for ever.
+    fn dripping() -> Body {
+        Body::from_stream(stream::unfold((), |()| async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            Some((Ok::<_, io::Error>("x"), ()))
+        }))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_upload_may_finish_when_the_server_stops_but_holds_it_no_longer_than_that() {
+        let stop = CancellationToken::new();
+        let limit = Duration::from_secs(30);
+        let mut slow = std::pin::pin!(patient(dripping(), limit, stop.clone()));
+        for _ in 0..100 {
+            assert!(slow.next().await.is_some_and(|piece| piece.is_ok()));
+        }
+        stop.cancel();
+        let (mut came, mut said) = (0, None);
+        while said.is_none() {
+            match slow.next().await {
+                Some(Ok(_)) => came += 1,
+                Some(Err(error)) => said = Some(error.to_string()),
+                None => panic!("it never ends by itself"),
+            }
+        }
+        assert!((5..=FINISH.as_secs()).contains(&came), "{came}");
+        assert_eq!(said.as_deref(), Some("the server is stopping"));
+    }
 }

@@ -6,6 +6,7 @@
 //! request, calls the engine or the catalog, and says the answer in HTTP.
 
 pub mod api;
+mod arrived;
 pub mod auth;
 mod docs;
 mod etag;

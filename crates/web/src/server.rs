@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
@@ -79,7 +80,11 @@ fn layered(routes: Router<Gateway>, gateway: Gateway) -> Router {
         .with_state(gateway)
 }
 
-/// Serves until stopped, then lets requests under way end.
+/// How long requests under way may take to end; uploads are given up before that.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// Serves until stopped, then lets requests under way end; whoever does not even read its
+/// answer is left behind.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -90,7 +95,17 @@ pub async fn serve(
         let _ = stream.set_nodelay(true);
     });
     let router = router.into_make_service_with_connect_info::<SocketAddr>();
-    axum::serve(listener, router)
-        .with_graceful_shutdown(stop.cancelled_owned())
-        .await
+    let told = stop.clone();
+    let serving = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned());
+    let over = async move {
+        told.cancelled().await;
+        tokio::time::sleep(GRACE).await;
+    };
+    tokio::select! {
+        served = serving.into_future() => served,
+        () = over => {
+            tracing::warn!("some clients did not let go and are left behind");
+            Ok(())
+        }
+    }
 }

@@ -70,7 +70,11 @@ pub async fn sign_in(gateway: &Gateway, sent: Login) -> Result<SignedIn, Problem
         .retry_after(wait)
         .hint("wait, then try again"));
     }
-    let user = gateway.catalog().user_by_login(&sent.login).await?;
+    // No database could be asked for a NUL, and nobody has one.
+    let user = match sent.login.contains('\0') {
+        true => None,
+        false => gateway.catalog().user_by_login(&sent.login).await?,
+    };
     let user = user.filter(|user| !user.disabled);
     let stored = user.as_ref().map(|user| user.password_hash.clone());
     let fits = password::verify(sent.password, stored).await;

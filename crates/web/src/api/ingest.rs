@@ -1,7 +1,8 @@
 //! Uploads: many files, streamed and hashed in one pass with constant memory.
 //!
 //! Fields may come in any order, so files are staged as they arrive and admitted
-//! when the whole form has been read. A form that breaks off admits nothing.
+//! when the whole form has been read. A form that breaks off admits nothing and leaves
+//! nothing; one of many small files waits on the disk, not in memory.
 
 use std::collections::HashMap;
 
@@ -11,7 +12,7 @@ use axum::extract::{Multipart, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use catalog::{Admitted, Kb, Outcome, RunType};
-use engine::intake::{Identity, Intake, StageError, Staged};
+use engine::intake::{Identity, Intake, StageError};
 use model::{RunId, SourceOrder, SourceUri};
 use parse::Hints;
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use crate::arrived::Arrived;
 use crate::auth::{self, May, Principal};
+use crate::extract::{check_text, nul};
 use crate::gateway::Gateway;
 use crate::problem::{Problem, ProblemBody};
 use crate::trace::Traced;
@@ -31,6 +34,8 @@ type Metadata = serde_json::Map<String, serde_json::Value>;
 const LONGEST_FIELD: usize = 64 * 1024;
 const MOST_FILES: usize = 1000;
 const LONGEST_NAME: usize = 1024;
+/// What all files of a form together may take of memory.
+const HELD_OF_A_FORM: usize = 4 << 20;
 
 pub fn routes() -> OpenApiRouter<Gateway> {
     OpenApiRouter::new().routes(routes!(ingest))
@@ -41,7 +46,7 @@ pub fn routes() -> OpenApiRouter<Gateway> {
 #[expect(dead_code, reason = "describes the form to OpenAPI")]
 pub struct Form {
     /// One part per file.
-    #[schema(value_type = Vec<String>, format = Binary)]
+    #[schema(value_type = Vec<String>, format = Binary, min_items = 1)]
     file: Vec<Vec<u8>>,
     /// The knowledge base, by name or id; `default` when left out.
     kb: Option<String>,
@@ -86,9 +91,12 @@ pub struct IngestedMany {
     pub results: Vec<Ingested>,
 }
 
+/// Its name, the type it claims, and its bytes or why there are none.
+type File = (String, Option<String>, Result<Arrived, Problem>);
+
 #[derive(Default)]
 struct Read {
-    files: Vec<(String, Option<String>, Result<Staged, Problem>)>,
+    files: Vec<File>,
     kb: Option<String>,
     title: Option<String>,
     metadata: Metadata,
@@ -110,7 +118,6 @@ async fn ingest(
     form: Result<Multipart, axum::extract::multipart::MultipartRejection>,
 ) -> Result<Response, Problem> {
     let form = form.map_err(|rejection| Problem::invalid(rejection.body_text()))?;
-    gateway.check_disk()?;
     let mut read = read(&gateway, form).await?;
     read.trace = traced.header();
     if read.source_uri.is_some() {
@@ -159,7 +166,8 @@ async fn read(gateway: &Gateway, mut form: Multipart) -> Result<Read, Problem> {
                 )));
             }
             "file" => {
-                let file = stage(gateway, field).await?;
+                let room = HELD_OF_A_FORM.saturating_sub(held(&read.files));
+                let file = stage(gateway, field, room).await?;
                 read.files.push(file);
             }
             "kb" => read.kb = Some(text(field).await?),
@@ -179,20 +187,25 @@ async fn read(gateway: &Gateway, mut form: Multipart) -> Result<Read, Problem> {
 }
 
 /// A file over the limit is refused by itself; bytes that stop coming end the whole form.
-async fn stage(
-    gateway: &Gateway,
-    field: Field<'_>,
-) -> Result<(String, Option<String>, Result<Staged, Problem>), Problem> {
+async fn stage(gateway: &Gateway, field: Field<'_>, room: usize) -> Result<File, Problem> {
+    gateway.check_disk()?;
     let name = safe_name(field.file_name().unwrap_or("upload"));
     let claimed = field.content_type().map(str::to_owned);
     let limit = gateway.settings().upload_limit;
-    let staged = match gateway.engine().stage(field, limit).await {
-        Ok(staged) => Ok(staged),
+    let engine = gateway.engine();
+    let staged = match engine.stage_holding(field, limit, room).await {
+        Ok(staged) => Ok(Arrived::new(engine, staged)),
         Err(StageError::TooLarge { limit }) => Err(Problem::too_large(limit)),
         Err(StageError::Body(error)) => return Err(broken(error)),
         Err(StageError::Engine(error)) => return Err(error.into()),
     };
     Ok((name, claimed, staged))
+}
+
+/// What the files so far take of memory.
+fn held(files: &[File]) -> usize {
+    let arrived = files.iter().filter_map(|(_, _, file)| file.as_ref().ok());
+    arrived.map(|file| file.staged().held()).sum()
 }
 
 fn source_uri(text: &str) -> Result<SourceUri, Problem> {
@@ -218,13 +231,13 @@ async fn admit(
     kb: &Kb,
     read: &Read,
     (name, claimed): (&str, Option<String>),
-    staged: Staged,
+    arrived: Arrived,
 ) -> Result<Admitted, Problem> {
     let hints = Hints {
         filename: Some(name.to_owned()),
         media_type: claimed.clone(),
     };
-    check_type(&staged, &hints)?;
+    check_type(arrived.staged(), &hints)?;
     let mut metadata = read.metadata.clone();
     metadata.extend(read.file_metadata.get(name).cloned().unwrap_or_default());
     let intake = Intake {
@@ -248,6 +261,7 @@ async fn admit(
         initiated_by: who.user,
         trace: read.trace.clone(),
     };
+    let staged = arrived.admit();
     let admitted = gateway.engine().admit(kb, intake, staged).await?;
     tracing::info!(
         tenant_id = %who.tenant, kb = %kb.name, doc_id = %admitted.document,
@@ -294,7 +308,7 @@ fn refused(filename: String, problem: &Problem) -> Ingested {
 }
 
 /// Content decides: what no parser reads is refused before it is kept.
-pub fn check_type(staged: &Staged, hints: &Hints) -> Result<(), Problem> {
+pub fn check_type(staged: &engine::intake::Staged, hints: &Hints) -> Result<(), Problem> {
     staged.format(hints).map(drop).map_err(|error| {
         Problem::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -315,14 +329,20 @@ async fn text(mut field: Field<'_>) -> Result<String, Problem> {
             )));
         }
     }
+    if bytes.contains(&0) {
+        return Err(nul());
+    }
     String::from_utf8(bytes).map_err(|_| Problem::unprocessable("a field is not UTF-8"))
 }
 
 async fn json<T: serde::de::DeserializeOwned>(field: Field<'_>, name: &str) -> Result<T, Problem> {
     let text = text(field).await?;
-    serde_json::from_str(&text).map_err(|error| {
+    let other = |error: serde_json::Error| {
         Problem::unprocessable(format!("`{name}` is not the JSON it should be: {error}"))
-    })
+    };
+    let value = serde_json::from_str(&text).map_err(other)?;
+    check_text(&value)?;
+    serde_json::from_value(value).map_err(other)
 }
 
 fn broken(error: MultipartError) -> Problem {

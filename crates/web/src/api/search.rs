@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Datelike as _, Utc};
 use engine::search::{Filter, Hit, Mode, Request};
 use model::{DocumentId, PageBox};
 use pipeline::query::Weights;
@@ -35,7 +35,7 @@ pub struct Question {
     pub query: String,
     /// `hybrid`, `vector` or `text`.
     #[serde(default)]
-    #[schema(value_type = String, default = "hybrid")]
+    #[schema(value_type = String, default = "hybrid", pattern = "^(hybrid|vector|text)$")]
     pub mode: Mode,
     #[serde(default = "ten")]
     #[schema(minimum = 1, maximum = 200)]
@@ -181,6 +181,12 @@ pub fn checked(sent: Question) -> Result<Request, Problem> {
         return Err(Problem::invalid(format!(
             "neighbours is at most {MOST_NEIGHBOURS}"
         )));
+    }
+    if sent
+        .as_of
+        .is_some_and(|at| !(0..=9999).contains(&at.year()))
+    {
+        return Err(Problem::unprocessable("as_of is of a year from 0 to 9999"));
     }
     let documents = sent.filter.document_ids.into_iter();
     Ok(Request {

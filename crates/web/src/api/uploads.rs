@@ -22,6 +22,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::ingest::{check_type, safe_name};
+use crate::arrived::Arrived;
 use crate::auth::{Ingest, May, Read};
 use crate::extract::{Asked, Named, Sent};
 use crate::gateway::Gateway;
@@ -261,14 +262,15 @@ async fn put(
         .engine()
         .stage(body.into_data_stream(), upload.size)
         .await;
-    let staged = match staged {
-        Ok(staged) => staged,
+    let arrived = match staged {
+        Ok(staged) => Arrived::new(gateway.engine(), staged),
         Err(StageError::TooLarge { limit }) => return Err(Problem::too_large(limit)),
         Err(StageError::Body(error)) => return Err(broken(&error)),
         Err(StageError::Engine(error)) => return Err(error.into()),
     };
-    if staged.size != upload.size {
-        let detail = format!("{} bytes came, {} were announced", staged.size, upload.size);
+    let size = arrived.staged().size;
+    if size != upload.size {
+        let detail = format!("{size} bytes came, {} were announced", upload.size);
         return Err(Problem::new(
             StatusCode::BAD_REQUEST,
             "broken_upload",
@@ -280,8 +282,9 @@ async fn put(
         filename: Some(intake.filename.clone()),
         media_type: intake.claimed_type.clone(),
     };
-    check_type(&staged, &hints)?;
+    check_type(arrived.staged(), &hints)?;
     let kb = gateway.catalog().kb(upload.tenant, upload.kb).await?;
+    let staged = arrived.admit();
     let admitted = gateway.engine().admit(&kb, intake, staged).await?;
     tracing::info!(
         tenant_id = %upload.tenant, kb = %kb.name, doc_id = %admitted.document,

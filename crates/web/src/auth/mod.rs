@@ -116,6 +116,7 @@ impl Gateway {
             Some(secret) if secret.starts_with(API_KEY_PREFIX) => self.key_holder(secret).await,
             Some(token) => self.token_holder(token).await,
             None if !self.settings().auth_enabled => {
+                session::check_host(parts)?;
                 session::check_origin(parts, Origin::MayBeAbsent)?;
                 Ok(self.first_admin())
             }

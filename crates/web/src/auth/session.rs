@@ -74,6 +74,35 @@ pub fn check_origin(parts: &Parts, rule: Origin) -> Result<(), Problem> {
     .hint("use the pages of this server, or sign the request with a token or a key"))
 }
 
+/// Where nobody signs in, a page elsewhere must not reach us by giving this machine's address a
+/// name of its own: the browser would call that page and us one site.
+pub fn check_host(parts: &Parts) -> Result<(), Problem> {
+    let named = parts.headers.get(HOST).map(|host| host.to_str());
+    let near = match named {
+        // Only programs ask without one.
+        None => true,
+        Some(host) => host.is_ok_and(is_near),
+    };
+    if near {
+        return Ok(());
+    }
+    Err(Problem::new(
+        StatusCode::FORBIDDEN,
+        "foreign_host",
+        "without sign-in this server answers only as localhost",
+    )
+    .hint("open it as http://localhost or http://127.0.0.1, or turn sign-in on"))
+}
+
+fn is_near(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    let loopback = name.parse::<std::net::IpAddr>();
+    name.eq_ignore_ascii_case("localhost") || loopback.is_ok_and(|address| address.is_loopback())
+}
+
 fn is_ours(origin: &HeaderValue, headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let origin = origin.to_str().ok();
@@ -112,6 +141,25 @@ mod tests {
             Some("https://evil.example"),
             Origin::MayBeAbsent
         ));
+    }
+
+    #[test]
+    fn without_sign_in_only_this_machine_is_answered_to() {
+        let of = |host: &str| {
+            let request = Request::builder().header(HOST, host);
+            request.body(()).expect("a plain request").into_parts().0
+        };
+        for near in ["localhost:8470", "LOCALHOST", "127.0.0.1:1", "[::1]:8470"] {
+            assert!(check_host(&of(near)).is_ok(), "{near}");
+        }
+        for far in [
+            "evil.example:8470",
+            "127.0.0.1.evil.example",
+            "10.0.0.1",
+            "",
+        ] {
+            assert!(check_host(&of(far)).is_err(), "{far}");
+        }
     }
 
     #[test]

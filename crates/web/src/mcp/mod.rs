@@ -21,6 +21,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::auth::Principal;
+use crate::extract::check_text;
 use crate::gateway::Gateway;
 use crate::problem::Problem;
 use crate::trace::Traced;
@@ -141,10 +142,14 @@ fn read(headers: &HeaderMap, body: &[u8]) -> Result<Call, (Value, Fault)> {
         .map_err(|_| (Value::Null, Fault::new(PARSE, "the body is not JSON")))?;
     let id = value.get("id").cloned().unwrap_or_default();
     let refused = |message: &str| (id.clone(), Fault::new(INVALID, message));
+    check_text(&value).map_err(|_| refused("a text cannot hold the character NUL"))?;
+    let named = value.get("id").is_some();
     let call: Call =
         serde_json::from_value(value).map_err(|_| refused("not a JSON-RPC request"))?;
     let plain_id = match &call.id {
-        None | Some(Value::String(_)) => true,
+        // None at all makes a notification; `null` is no id.
+        None => !named,
+        Some(Value::String(_)) => true,
         Some(Value::Number(n)) => n.as_f64().is_some_and(|n| n.fract() == 0.0),
         Some(_) => false,
     };
