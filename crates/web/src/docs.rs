@@ -6,7 +6,8 @@ use axum::response::Html;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
-    ContentBuilder, InfoBuilder, OpenApi, OpenApiBuilder, PathItem, Ref, RefOr, ResponseBuilder,
+    ContentBuilder, InfoBuilder, OpenApi, OpenApiBuilder, PathItem, Ref, RefOr, Required,
+    ResponseBuilder,
 };
 use utoipa::{PartialSchema as _, ToSchema as _};
 
@@ -39,6 +40,7 @@ pub fn complete(description: &mut OpenApi) {
     let reference = Ref::from_schema_name(&problem);
     for item in description.paths.paths.values_mut() {
         for operation in operations(item) {
+            allow_empty_file(operation);
             let response = ResponseBuilder::new()
                 .description("What went wrong, and what to do about it")
                 .content(
@@ -51,6 +53,15 @@ pub fn complete(description: &mut OpenApi) {
             let responses = &mut operation.responses.responses;
             responses.insert("default".to_owned(), RefOr::T(response));
         }
+    }
+}
+
+/// A file of no bytes is a file too, and in HTTP as good as none.
+fn allow_empty_file(operation: &mut Operation) {
+    if let Some(RefOr::T(body)) = &mut operation.request_body
+        && body.content.contains_key("application/octet-stream")
+    {
+        body.required = Some(Required::False);
     }
 }
 

@@ -128,6 +128,39 @@ async fn names_lead_nowhere_and_what_is_too_long_is_refused(served: &Served) {
         );
         assert!(!refused.headers.contains_key("x-evil"));
     }
+    for (path, body) in [
+        ("/v1/auth/login", json!({ "login": "a\0", "password": "b" })),
+        ("/v1/api-keys", json!({ "name": "a\0", "role": "user" })),
+        (
+            "/v1/kbs/default/search",
+            json!({ "query": "a", "filter": { "metadata": { "a\0": "b" } } }),
+        ),
+        (
+            "/v1/kbs/default/search",
+            json!({ "query": "a", "as_of": "-9999-01-01T00:00:00Z" }),
+        ),
+    ] {
+        let refused = served.post(path, &body).await;
+        assert_eq!(refused.problem(422), "unprocessable", "{path}");
+    }
+    let metadata = Form::new()
+        .text("metadata", r#"{"a":"\u0000"}"#)
+        .part("file", Part::text("a").file_name("a.txt"));
+    let request = served
+        .request(Method::POST, "/v1/ingest")
+        .multipart(metadata);
+    assert_eq!(
+        Answer::of(send(request).await).await.problem(422),
+        "unprocessable"
+    );
+    for path in ["/v1/kbs/a%00b", "/v1/documents?text=a%00b"] {
+        let refused = served.get(path).await;
+        assert!(matches!(refused.status.as_u16(), 404 | 422), "{path}");
+    }
+    let id = served
+        .request(Method::GET, "/v1/kbs")
+        .header("x-request-id", "a-plain.id_1");
+    assert_eq!(send(id).await.headers()["x-request-id"], "a-plain.id_1");
     let id = served
         .request(Method::GET, "/v1/kbs")
         .header("x-request-id", "a b<script>");

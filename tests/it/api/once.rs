@@ -2,6 +2,7 @@
 
 use futures::future::join_all;
 use reqwest::Method;
+use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};
 
 use super::served::{Answer, Served, send};
@@ -50,6 +51,18 @@ async fn a_write_with_a_key_is_done_once_and_answered_as_often_as_asked(served: 
         !again.text.contains(text(&made["secret"])),
         "a secret is shown once"
     );
+    let file = async |text: &'static str| {
+        let part = Part::text(text).file_name("a.txt");
+        let request = served.request(Method::POST, "/v1/ingest");
+        let request = request.header("idempotency-key", "k5");
+        let form = Form::new().part("file", part);
+        Answer::of(send(request.multipart(form)).await).await
+    };
+    let first = file("Sent twice by mistake.").await.expect(202);
+    let again = file("Sent twice by mistake.").await;
+    assert_eq!(again.expect(202), first, "not `skipped`: the first answer");
+    let other = file("Another file under the same key.").await;
+    assert_eq!(other.problem(422), "key_reused");
     let long = keyed(served, &"k".repeat(300), "/v1/kbs", &kb).await;
     assert_eq!(long.problem(400), "invalid_request");
 }

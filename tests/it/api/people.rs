@@ -1,10 +1,11 @@
 //! Who may do what, and until when.
 
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::served::{Answer, PASSWORD, Served, send};
 use crate::mill::{Mill, text};
+use crate::server::Server;
 
 super::on_both_catalogs!(
     a_disabled_user_is_out_at_once_and_a_demoted_one_may_less,
@@ -133,6 +134,45 @@ fn without_sign_in_only_this_machine_is_listened_to() {
     assert!(!serve.status.success());
     let said = String::from_utf8_lossy(&serve.stderr);
     assert!(said.contains("127.0.0.1"), "{said}");
+}
+
+#[tokio::test]
+async fn without_sign_in_no_other_name_of_this_machine_is_answered_to() {
+    let mill = Mill::sqlite();
+    let server = Server::start(&mill, &[]);
+    let ask = async |host: &str| {
+        let request = server.http.get(format!("{}/v1/documents", server.base));
+        Answer::of(send(request.header("host", host)).await).await
+    };
+    ask("localhost:8470").await.expect(200);
+    assert_eq!(ask("evil.example:8470").await.problem(403), "foreign_host");
+}
+
+#[tokio::test]
+async fn a_key_is_rotated_by_its_name_without_signing_anyone_out() {
+    let served = Served::with(Mill::sqlite(), &[]);
+    let old = served.token.clone();
+    let mill = served.stop();
+    let path = mill.data().join("secrets.json");
+    let read = || -> Value { serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap() };
+    let write = |secrets: &Value| std::fs::write(&path, secrets.to_string()).unwrap();
+    let mut secrets = read();
+    let keys = secrets["keys"].as_array_mut().unwrap();
+    keys.insert(
+        0,
+        json!({ "kid": "next", "secret": "the next secret of many letters" }),
+    );
+    write(&secrets);
+    let served = Served::with(mill, &[]);
+    served.get_as(&old, "/v1/documents").await.expect(200);
+    let new = served.token.clone();
+    let mill = served.stop();
+    secrets["keys"].as_array_mut().unwrap().truncate(1);
+    write(&secrets);
+    let served = Served::with(mill, &[]);
+    served.get_as(&new, "/v1/documents").await.expect(200);
+    let refused = served.get_as(&old, "/v1/documents").await;
+    assert_eq!(refused.problem(401), "unauthorized", "its key is gone");
 }
 
 #[tokio::test]

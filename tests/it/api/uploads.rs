@@ -5,6 +5,7 @@ use std::net::{Shutdown, TcpStream};
 
 use futures::future::join_all;
 use reqwest::Method;
+use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};
 
 use super::served::{Answer, Served, send};
@@ -65,15 +66,27 @@ async fn what_cannot_be_kept_is_refused_and_leaves_nothing(served: &Served) {
     let picture = b"\x89PNG\r\n\x1a\n".to_vec();
     let refused = served.upload("claims-to-be.txt", picture).await;
     assert_eq!(refused.problem(415), "unsupported_type");
+    let large = [&b"\x89PNG\r\n\x1a\n"[..], &[0; 2 << 20]].concat();
+    let refused = served.upload("large-picture.txt", large).await;
+    assert_eq!(refused.problem(415), "unsupported_type");
+    let large = Part::bytes(vec![b'a'; 2 << 20]).file_name("a.txt");
+    let form = Form::new().text("kb", "nowhere").part("file", large);
+    let request = served.request(Method::POST, "/v1/ingest").multipart(form);
+    assert_eq!(
+        Answer::of(send(request).await).await.problem(404),
+        "not_found"
+    );
     broken_off(served);
     let documents = served.get("/v1/documents?active=all").await.expect(200);
     assert_eq!(documents["items"], json!([]));
+    // What was refused is taken away beside the answer.
     let staged = served.mill.data().join("objects/staging");
-    let left = std::fs::read_dir(staged).map_or(0, Iterator::count);
-    assert_eq!(left, 0, "nothing of a broken upload stays");
+    while std::fs::read_dir(&staged).map_or(0, Iterator::count) > 0 {
+        served.get("/livez").await;
+    }
 }
 
-/// A client that announces more than it sends, then closes.
+/// A client that announces more than it sends, then closes: one file whole, another begun.
 fn broken_off(served: &Served) {
     let address = served.base.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
@@ -83,8 +96,12 @@ fn broken_off(served: &Served) {
          --b\r\ncontent-disposition: form-data; name=\"file\"; filename=\"x.txt\"\r\n\r\n",
         served.token
     );
+    let next =
+        "\r\n--b\r\ncontent-disposition: form-data; name=\"file\"; filename=\"y.txt\"\r\n\r\n";
     stream.write_all(head.as_bytes()).unwrap();
     stream.write_all(&vec![b'x'; 3 << 20]).unwrap();
+    stream.write_all(next.as_bytes()).unwrap();
+    stream.write_all(&vec![b'y'; 2 << 20]).unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
     let mut answer = String::new();
     // The server ends the connection once it has given up what came.
@@ -122,6 +139,35 @@ fn a_client_that_stops_sending_is_given_up_and_a_slow_one_is_not() {
     stalled.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 4"), "{answer}");
     assert!(answer.contains("broken_upload"), "{answer}");
+}
+
+#[test]
+fn an_upload_under_way_is_finished_when_the_server_is_told_to_stop() {
+    let mut served = Served::with(Mill::sqlite(), &[]);
+    let address = served.base.strip_prefix("http://").unwrap().to_owned();
+    let body = "--b\r\ncontent-disposition: form-data; name=\"file\"; filename=\"late.txt\"\r\n\r\n\
+        Late, but whole.\r\n--b--\r\n";
+    let head = format!(
+        "POST /v1/ingest HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {}\r\n\
+         content-type: multipart/form-data; boundary=b\r\ncontent-length: {}\r\n\
+         expect: 100-continue\r\n\r\n",
+        served.token,
+        body.len()
+    );
+    let mut stream = TcpStream::connect(&address).unwrap();
+    stream.write_all(head.as_bytes()).unwrap();
+    // It says so once it reads the body: the request is under way.
+    let mut go_on = [0; 25];
+    stream.read_exact(&mut go_on).unwrap();
+    assert!(go_on.starts_with(b"HTTP/1.1 100 "));
+    served.tell_to_stop();
+    stream.write_all(body.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 202 "), "{answer}");
+    assert!(served.ends_well());
+    let runs = served.mill.lines(&["runs", "--json"]);
+    assert_eq!(runs.len(), 1, "{runs:?}");
 }
 
 async fn ticket(served: &Served, size: usize) -> Value {

@@ -23,6 +23,7 @@ pub fn untimed_routes() -> OpenApiRouter<Gateway> {
 #[serde(deny_unknown_fields)]
 pub struct Backup {
     /// An absolute path on the server: a folder that is not there yet, or empty.
+    #[schema(pattern = "^/")]
     pub to: String,
 }
 

@@ -60,7 +60,8 @@ impl BuildingView {
 pub struct BeginGeneration {
     /// `provider:model`, one this server has; the one for what is new unless said.
     pub model: Option<String>,
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<String>,
+        pattern = "^(structural|fixed|sentence|markdown|streaming)$")]
     pub strategy: Option<Strategy>,
     /// In tokens of the model, as the other sizes are.
     pub target: Option<u32>,

@@ -37,6 +37,7 @@ pub fn routes() -> OpenApiRouter<Gateway> {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct NoticeQuery {
     /// The source whose signature or address the request has. Not needed with a key or a token.
@@ -77,7 +78,8 @@ async fn look() -> StatusCode {
 /// Authenticated by a source's signature (`webhook-id`, `webhook-timestamp`,
 /// `webhook-signature`), by a key or token, or by the address it comes from.
 #[utoipa::path(post, path = "/v1/events", tag = "sources", params(NoticeQuery),
-    request_body(content((Object = "application/json"),
+    request_body(description = "One envelope, told by its shape, or an array of CloudEvents",
+        content((serde_json::Value = "application/json"),
         (Object = "application/cloudevents+json"),
         (Vec<Object> = "application/cloudevents-batch+json"))),
     responses((status = 200, body = NoticedAll)))]
