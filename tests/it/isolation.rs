@@ -21,26 +21,31 @@ fn every_route_is_tried_as_another_tenant_and_none_leaks() {
 
 #[test]
 fn a_planted_leak_is_found_on_every_kind_of_thing() {
-    for (part, leaky) in [
+    let leaky = [
         ("/history", "GET /v1/documents/{document}/history"),
         ("/pages/", "GET /v1/versions/{version}/pages/{page}"),
         ("/events/stream", "GET /v1/events/stream"),
         ("/problems", "GET /v1/jobs/{job}/problems"),
         ("/replay", "POST /v1/dead-letters/{letter}/replay"),
         ("/redeliver", "POST /v1/deliveries/{delivery}/redeliver"),
-    ] {
-        let mill = Mill::sqlite();
-        let output = mill
-            .command(&["doctor", "isolation"])
-            .env("GRISTMILL_PLANT", format!("leaky:{part}"))
-            .output()
-            .unwrap();
-        assert!(!output.status.success(), "{part}");
-        let said = String::from_utf8_lossy(&output.stdout);
-        let leaks = said.lines().filter(|line| line.starts_with("LEAK"));
-        // What the leak let happen is told beside it.
-        let routes: Vec<&str> = leaks.filter(|line| !line.contains("everything")).collect();
-        assert_eq!(routes.len(), 1, "{said}");
-        assert!(routes[0].contains(leaky), "{said}");
+    ];
+    let mill = Mill::sqlite();
+    let output = mill
+        .command(&["doctor", "isolation"])
+        .env(
+            "GRISTMILL_PLANT",
+            "leaky:".to_owned() + &leaky.map(|(part, _)| part).join(","),
+        )
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stdout);
+    let leaks = said.lines().filter(|line| line.starts_with("LEAK"));
+    // What the leaks let happen is told beside them.
+    let routes: Vec<&str> = leaks.filter(|line| !line.contains("everything")).collect();
+    assert_eq!(routes.len(), leaky.len(), "{said}");
+    for (_, route) in leaky {
+        let named = routes.iter().any(|line| line.contains(route));
+        assert!(named, "{route}\n{said}");
     }
 }
