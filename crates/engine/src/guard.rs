@@ -31,6 +31,8 @@ impl Default for Settings {
 pub struct Guarded {
     pub runs_recreated: u64,
     pub cancels_finished: u64,
+    /// Jobs whose counters were not as their rows have it, put right.
+    pub jobs_recounted: u64,
     /// Leases of a process that died, ended at the start of the next.
     pub leases_ended: u64,
     /// Steps whose worker was not heard from, taken over under a new fence.
@@ -60,7 +62,8 @@ impl Engine {
         self.kept().guarded.steps_taken_over += 1;
     }
 
-    /// One round: work that went missing is recreated, cancels that were interrupted end.
+    /// One round: work that went missing is recreated, jobs whose counters are wrong are put
+    /// right, cancels that were interrupted end.
     pub async fn guard(&self) -> Result<Guarded, Error> {
         let catalog = &self.parts.catalog;
         let Settings { queued, running } = self.settings.guard;
@@ -73,19 +76,37 @@ impl Engine {
         if !runs.is_empty() {
             self.work_added();
         }
+        let recounted = self.recount_jobs().await?;
         let canceling = catalog.canceling().await?;
         for &(tenant, job) in &canceling {
-            self.cancel_job(tenant, job).await?;
+            self.finish_cancel(tenant, job).await?;
             tracing::info!(tenant_id = %tenant, job_id = %job, "finished an interrupted cancel");
         }
         let guarded = Guarded {
             runs_recreated: runs.len() as u64,
             cancels_finished: canceling.len() as u64,
+            jobs_recounted: recounted,
             ..Guarded::default()
         };
         let mut kept = self.kept();
         kept.guarded.runs_recreated += guarded.runs_recreated;
         kept.guarded.cancels_finished += guarded.cancels_finished;
+        kept.guarded.jobs_recounted += guarded.jobs_recounted;
         Ok(guarded)
+    }
+
+    /// A job ends when its counter says so. Were the counter ever wrong, the job would wait
+    /// for ever: that is a fault of ours, and loud, but no reason to wait.
+    async fn recount_jobs(&self) -> Result<u64, Error> {
+        let now = self.parts.clock.now();
+        let recounted = self.parts.catalog.recount_jobs(now).await?;
+        for job in &recounted {
+            tracing::warn!(
+                tenant_id = %job.tenant, job_id = %job.job, counted = job.counted,
+                live = job.live, completed = job.completed,
+                "a job had counted its open runs wrongly; it was put right"
+            );
+        }
+        Ok(recounted.len() as u64)
     }
 }

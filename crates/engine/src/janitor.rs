@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use catalog::{Upload, UploadEnd, UploadState};
+use catalog::{Removing, Upload, UploadEnd, UploadState};
 use chrono::{DateTime, TimeDelta, Utc};
 use index::Space;
 use model::{ContentHash, TenantId, VersionId};
@@ -47,6 +47,8 @@ pub struct Tidied {
     pub staged: u64,
     pub originals: u64,
     pub uploads: u64,
+    /// Versions whose purge was interrupted.
+    pub purged: u64,
     /// Versions the index held and the catalog does not know.
     pub unreachable: u64,
     /// Versions objects were left of and the catalog does not know.
@@ -62,6 +64,7 @@ impl Engine {
         let tidied = Tidied {
             uploads: self.expire_uploads().await?,
             staged: self.tidy_staging().await?,
+            purged: self.finish_purges().await?,
             originals: self.tidy_originals().await?,
             unreachable: self.tidy_index().await?,
             leftovers: self.tidy_versions().await?,
@@ -74,6 +77,7 @@ impl Engine {
             staged,
             originals,
             uploads,
+            purged,
             unreachable,
             leftovers,
         } = tidied;
@@ -82,6 +86,7 @@ impl Engine {
                 staged,
                 originals,
                 uploads,
+                purged,
                 unreachable,
                 leftovers,
                 "took away what nobody needs"
@@ -91,6 +96,7 @@ impl Engine {
         kept.tidied.staged += staged;
         kept.tidied.originals += originals;
         kept.tidied.uploads += uploads;
+        kept.tidied.purged += purged;
         kept.tidied.unreachable += unreachable;
         kept.tidied.leftovers += leftovers;
         Ok(tidied)
@@ -120,6 +126,26 @@ impl Engine {
             .await?;
         tracing::info!(tenant_id = %upload.tenant, upload_id = %upload.id, "an upload never came");
         Ok(())
+    }
+
+    /// Whoever asked for a purge the process died in was told nothing; it is done all the same.
+    async fn finish_purges(&self) -> Result<u64, Error> {
+        let mut purged = 0;
+        loop {
+            let some = self.parts.catalog.purging(AT_ONCE as u32).await?;
+            let mut of: BTreeMap<TenantId, Vec<Removing>> = BTreeMap::new();
+            for version in &some {
+                of.entry(version.tenant).or_default().push(*version);
+            }
+            for (tenant, versions) in of {
+                self.forget(tenant, &versions).await?;
+                self.reclaim(tenant, &versions).await?;
+            }
+            purged += some.len() as u64;
+            if some.len() < AT_ONCE {
+                return Ok(purged);
+            }
+        }
     }
 
     async fn tidy_staging(&self) -> Result<u64, Error> {

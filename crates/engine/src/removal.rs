@@ -45,10 +45,20 @@ fn spaces(tenant: TenantId, removed: &[Removing]) -> BTreeSet<Space> {
 impl Engine {
     /// Removes what only this job brought. May be interrupted and called again.
     pub async fn cancel_job(&self, tenant: TenantId, job: JobId) -> Result<catalog::Job, Error> {
+        let now = self.parts.clock.now();
+        self.parts.catalog.begin_cancel(tenant, job, now).await?;
+        self.finish_cancel(tenant, job).await
+    }
+
+    /// The rest of a cancel that was begun; somebody else may be at it too.
+    pub(crate) async fn finish_cancel(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+    ) -> Result<catalog::Job, Error> {
         const AT_ONCE: u32 = 100;
         let catalog = &self.parts.catalog;
         let now = || self.parts.clock.now();
-        catalog.begin_cancel(tenant, job, now()).await?;
         loop {
             let removing = catalog.cancel_some(tenant, job, AT_ONCE, now()).await?;
             if removing.is_empty() {
@@ -81,7 +91,11 @@ impl Engine {
 
     /// What is forgotten is only marked in the index's postings and in its text; this takes
     /// it out of both.
-    async fn reclaim(&self, tenant: TenantId, removed: &[Removing]) -> Result<(), Error> {
+    pub(crate) async fn reclaim(
+        &self,
+        tenant: TenantId,
+        removed: &[Removing],
+    ) -> Result<(), Error> {
         for space in spaces(tenant, removed) {
             let filter = LiveFilter {
                 generation: Some(space.generation),

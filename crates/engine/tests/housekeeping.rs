@@ -3,21 +3,23 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use catalog::{Claim, NewUpload, UploadEnd};
+use catalog::{Claim, GenerationSpec, NewJob, NewUpload, UploadEnd};
 use chrono::{TimeDelta, Utc};
 use engine::objects::Key;
 use engine::{Disposition, Engine, Figures, ManualClock, Objects, Parts, Settings};
 use index::{Fence, Flush, Space, UnitPlace};
-use model::{ContentHash, ModelName, StepKind, UnitName, VersionId};
+use model::{ChunkPolicy, ContentHash, JobStatus, ModelName, StepKind, UnitName, VersionId};
 use object_store::memory::InMemory;
 use sandbox::Sandbox;
+use sqlx::ConnectOptions as _;
+use sqlx::sqlite::SqliteConnectOptions;
 use testkit::Place;
 
 struct House {
     engine: Engine,
     clock: Arc<ManualClock>,
     place: Place,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 async fn house() -> House {
@@ -29,15 +31,23 @@ async fn house_with(settings: Settings) -> House {
     let url = format!("sqlite://{}", folder.path().join("catalog.db").display());
     let catalog = catalog::open(&catalog::Settings::new(url)).await.unwrap();
     let clock = Arc::new(ManualClock::at(Utc::now()));
-    let place = testkit::place(&*catalog, Utc::now()).await.unwrap();
+    let hash = providers::Settings::Hash(providers::HashSettings::default());
+    let embedder = providers::open(&hash).unwrap();
+    let info = embedder.info();
+    let generation = GenerationSpec {
+        model: info.name.clone(),
+        dimension: info.dimension,
+        policy: ChunkPolicy::for_limit(info.max_tokens),
+    };
+    let place = testkit::place_of(generation, &*catalog, Utc::now());
+    let place = place.await.unwrap();
     let text = folder.path().join("text");
     let index = index::Index::open(index::Settings::default(), Arc::new(InMemory::new()), text);
-    let hash = providers::Settings::Hash(providers::HashSettings::default());
     let parts = Parts {
         catalog,
         index: index.await.unwrap(),
         objects: Objects::new(Arc::new(InMemory::new())),
-        embedder: providers::open(&hash).unwrap(),
+        embedder,
         sandbox: Arc::new(Sandbox::unconfined_for_tests()),
         clock: clock.clone(),
         figures: Figures::new(Arc::new(InMemory::new())),
@@ -46,7 +56,7 @@ async fn house_with(settings: Settings) -> House {
         engine: Engine::new(settings, parts),
         clock,
         place,
-        _folder: folder,
+        folder,
     }
 }
 
@@ -168,11 +178,43 @@ async fn a_write_that_was_never_finished_is_swept_when_it_is_old() {
 
 impl House {
     async fn claim(&self, worker: &str) -> Claim {
+        self.claim_of(StepKind::Prep, worker).await
+    }
+
+    async fn claim_of(&self, kind: StepKind, worker: &str) -> Claim {
         let lease = std::time::Duration::from_secs(60);
         let now = engine::Clock::now(&*self.clock);
         let catalog = &self.engine.parts().catalog;
-        let claims = catalog.claim(&[StepKind::Prep], worker, 1, lease, now);
+        let claims = catalog.claim(&[kind], worker, 1, lease, now);
         claims.await.unwrap().remove(0)
+    }
+
+    /// Does to the catalog what only an accident would.
+    async fn vandalise(&self, sql: &'static str) {
+        let database = SqliteConnectOptions::new()
+            .filename(self.folder.path().join("catalog.db"))
+            .foreign_keys(false);
+        let mut connection = database.connect().await.unwrap();
+        sqlx::query(sql).execute(&mut connection).await.unwrap();
+    }
+
+    fn original(&self) -> Key {
+        Key::original(self.place.tenant, &ContentHash::of(b"a"))
+    }
+
+    /// From its bytes to the step before the given one.
+    async fn up_to(&self, kind: StepKind) {
+        let objects = &self.engine.parts().objects;
+        let bytes = Bytes::from_static(b"a");
+        objects.put(&self.original(), bytes).await.unwrap();
+        self.admit().await;
+        for step in [StepKind::Prep, StepKind::Extract] {
+            if step == kind {
+                return;
+            }
+            let claim = self.claim_of(step, "worker").await;
+            self.engine.perform(&claim).await.unwrap();
+        }
     }
 
     async fn admit(&self) {
@@ -193,12 +235,9 @@ async fn a_worker_not_heard_from_is_taken_over_and_can_write_nothing_any_more() 
     assert_eq!((stalled.unanswered, taken.unanswered), (0, 1));
     house.engine.taken_over(&taken);
 
-    let original = Key::original(house.place.tenant, &ContentHash::of(b"a"));
     let objects = &house.engine.parts().objects;
-    objects
-        .put(&original, Bytes::from_static(b"a"))
-        .await
-        .unwrap();
+    let bytes = Bytes::from_static(b"a");
+    objects.put(&house.original(), bytes).await.unwrap();
     let woke = house.engine.perform(&stalled).await.unwrap_err();
     assert_eq!(woke.disposition(), Disposition::Drop);
     assert_eq!(house.engine.perform(&taken).await.unwrap().len(), 1);
@@ -277,4 +316,87 @@ async fn bytes_of_a_failed_upload_are_kept_for_a_week() {
     assert_eq!(house.engine.tidy().await.unwrap().staged, 0);
     house.clock.advance(TimeDelta::days(2));
     assert_eq!(house.engine.tidy().await.unwrap().staged, 1);
+}
+
+#[tokio::test]
+async fn what_the_ledger_tells_of_is_kept_for_repair_though_its_row_is_lost() {
+    let house = house().await;
+    let (tenant, engine) = (house.place.tenant, &house.engine);
+    house.up_to(StepKind::Finalize).await;
+    let last = house.claim_of(StepKind::Finalize, "worker").await;
+    engine.perform(&last).await.unwrap();
+    let whole = engine.verify(tenant).await.unwrap();
+    assert_eq!(whole.disagreements, []);
+
+    house.vandalise("DELETE FROM document_versions").await;
+    house.clock.advance(TimeDelta::hours(25));
+    let round = engine.tidy().await.unwrap();
+    assert_eq!((round.originals, round.unreachable), (0, 0));
+    assert_eq!(round.leftovers, 0);
+    let objects = &engine.parts().objects;
+    assert!(objects.exists(&house.original()).await.unwrap());
+
+    engine.repair(tenant).await.unwrap();
+    let mended = engine.verify(tenant).await.unwrap();
+    assert_eq!(mended.disagreements, []);
+    assert_eq!(mended.digest, whole.digest);
+
+    // What was let go on purpose is told of too, and kept no longer.
+    let document = last.document;
+    let purged = engine.purge(tenant, document, None).await.unwrap();
+    assert_eq!(purged.residue, engine::Residue::default());
+    assert!(!objects.exists(&house.original()).await.unwrap());
+}
+
+#[tokio::test]
+async fn an_index_that_has_stopped_is_waited_for() {
+    let house = house().await;
+    house.up_to(StepKind::Extract).await;
+    let claim = house.claim_of(StepKind::Extract, "worker").await;
+    house.engine.parts().index.clone().close().await.unwrap();
+    let told = house.engine.perform(&claim).await.unwrap_err();
+    let Disposition::Wait { why, .. } = told.disposition() else {
+        panic!("{told:?} would cost the run an attempt");
+    };
+    assert!(why.starts_with("the index has stopped"), "{why}");
+}
+
+#[tokio::test]
+async fn a_job_that_had_counted_wrongly_ends_with_the_next_round_of_the_guard() {
+    let house = house().await;
+    let (tenant, catalog) = (house.place.tenant, &house.engine.parts().catalog);
+    let job = NewJob {
+        kb: house.place.kb,
+        source: None,
+        config: serde_json::json!({}),
+        initiated_by: None,
+    };
+    let job = catalog.create_job(tenant, job, Utc::now()).await.unwrap();
+    catalog.start_job(tenant, job.id, Utc::now()).await.unwrap();
+    house
+        .vandalise("UPDATE jobs SET exhausted = TRUE, runs_open = 1")
+        .await;
+    assert_eq!(house.engine.guard().await.unwrap().jobs_recounted, 1);
+    let ended = catalog.job(tenant, job.id).await.unwrap();
+    assert_eq!(ended.status, JobStatus::Completed);
+    assert_eq!(house.engine.guard().await.unwrap().jobs_recounted, 0);
+    assert_eq!(house.engine.housekeeping().guarded.jobs_recounted, 1);
+}
+
+#[tokio::test]
+async fn a_purge_that_was_interrupted_is_finished() {
+    let house = house().await;
+    let (tenant, parts) = (house.place.tenant, house.engine.parts());
+    house.up_to(StepKind::Finalize).await;
+    let last = house.claim_of(StepKind::Finalize, "worker").await;
+    house.engine.perform(&last).await.unwrap();
+    let now = parts.clock.now();
+    let begun = parts.catalog.begin_purge(tenant, last.document, None, now);
+    assert_eq!(begun.await.unwrap().len(), 1);
+
+    assert_eq!(house.engine.tidy().await.unwrap().purged, 1);
+    let snapshot = parts.index.snapshot(Flush(0)).await.unwrap();
+    assert!(snapshot.versions().await.unwrap().is_empty());
+    assert!(!parts.objects.exists(&house.original()).await.unwrap());
+    assert_eq!(house.engine.tidy().await.unwrap().purged, 0);
 }

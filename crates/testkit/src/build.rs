@@ -34,7 +34,20 @@ pub struct Place {
 
 /// The place [`first_start`] makes.
 pub async fn place(catalog: &dyn Catalog, now: DateTime<Utc>) -> Result<Place, Error> {
-    let started = catalog.ensure_first_start(first_start(), now).await?;
+    place_of(generation(), catalog, now).await
+}
+
+/// As [`place`], for a model that is there.
+pub async fn place_of(
+    generation: GenerationSpec,
+    catalog: &dyn Catalog,
+    now: DateTime<Utc>,
+) -> Result<Place, Error> {
+    let first = FirstStart {
+        generation,
+        ..first_start()
+    };
+    let started = catalog.ensure_first_start(first, now).await?;
     let kb = catalog.kb(started.tenant, started.kb).await?;
     Ok(Place {
         tenant: started.tenant,

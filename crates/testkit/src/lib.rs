@@ -9,7 +9,7 @@ mod faulty;
 pub mod papers;
 mod postgres;
 
-pub use build::{Place, first_start, generation, place};
+pub use build::{Place, first_start, generation, place, place_of};
 pub use clock::Clock;
 pub use documents::write_documents;
 pub use faulty::{Dice, FaultyCatalog, FaultyStore, Lot, Odds};

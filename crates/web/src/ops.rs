@@ -92,9 +92,11 @@ async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
          # TYPE gristmill_housekeeping_total counter\n\
          gristmill_housekeeping_total{{action=\"work_recreated\"}} {}\n\
          gristmill_housekeeping_total{{action=\"cancel_finished\"}} {}\n\
+         gristmill_housekeeping_total{{action=\"job_recounted\"}} {}\n\
          gristmill_housekeeping_total{{action=\"staged_deleted\"}} {}\n\
          gristmill_housekeeping_total{{action=\"original_deleted\"}} {}\n\
          gristmill_housekeeping_total{{action=\"upload_expired\"}} {}\n\
+         gristmill_housekeeping_total{{action=\"purge_finished\"}} {}\n\
          gristmill_housekeeping_total{{action=\"index_version_forgotten\"}} {}\n\
          gristmill_housekeeping_total{{action=\"leftover_deleted\"}} {}\n\
          gristmill_housekeeping_total{{action=\"lease_ended\"}} {}\n\
@@ -104,9 +106,11 @@ async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
         queue.waiting,
         kept.guarded.runs_recreated,
         kept.guarded.cancels_finished,
+        kept.guarded.jobs_recounted,
         kept.tidied.staged,
         kept.tidied.originals,
         kept.tidied.uploads,
+        kept.tidied.purged,
         kept.tidied.unreachable,
         kept.tidied.leftovers,
         kept.guarded.leases_ended,

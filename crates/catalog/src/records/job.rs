@@ -57,6 +57,19 @@ pub struct JobCounters {
     pub chunks_error: u64,
 }
 
+/// A job that was not as its rows have it, and was put right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recounted {
+    pub tenant: TenantId,
+    pub job: JobId,
+    /// What it had counted as open.
+    pub counted: i64,
+    /// What is.
+    pub live: u64,
+    /// Whether it had nothing left, and has ended now.
+    pub completed: bool,
+}
+
 /// How many of a job's documents have passed each stage; what was skipped has passed all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct JobProgress {

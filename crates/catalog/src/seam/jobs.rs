@@ -6,7 +6,7 @@ use model::{DocumentId, JobId, SourceId, TenantId};
 
 use crate::{
     Admitted, Batch, Error, Job, JobChanges, JobClaim, JobDocument, JobFilter, JobProgress, Listed,
-    NewJob, NewSource, Page, Problem, Removing, Source, SourceChange, Unseen,
+    NewJob, NewSource, Page, Problem, Recounted, Removing, Source, SourceChange, Unseen,
 };
 
 /// Sources, and the jobs that ingest them.
@@ -173,6 +173,10 @@ pub trait Jobs {
         job: JobId,
         now: DateTime<Utc>,
     ) -> Result<Job, Error>;
+
+    /// Jobs, of all tenants, whose count of open runs is not the number of their live runs,
+    /// and jobs that have nothing left and did not end: both are put right.
+    async fn recount_jobs(&self, now: DateTime<Utc>) -> Result<Vec<Recounted>, Error>;
 
     /// Jobs whose cancel was begun and not finished, of all tenants.
     async fn canceling(&self) -> Result<Vec<(TenantId, JobId)>, Error>;

@@ -45,6 +45,9 @@ pub trait Operations {
         now: DateTime<Utc>,
     ) -> Result<Vec<Removing>, Error>;
 
+    /// Versions whose purge was begun and not finished, of all tenants.
+    async fn purging(&self, limit: u32) -> Result<Vec<Removing>, Error>;
+
     async fn dead_letters(&self, tenant: TenantId, page: Page)
     -> Result<Listed<DeadLetter>, Error>;
 
@@ -60,8 +63,8 @@ pub trait Operations {
 
     async fn drop_dead_letter(&self, tenant: TenantId, letter: Uuid) -> Result<(), Error>;
 
-    /// A failed or canceled run is queued again, from the beginning. A live one is left
-    /// as it is; a succeeded one is a conflict.
+    /// A failed run is queued again, from the beginning. A live one is left as it is; one
+    /// that succeeded, or whose version is being removed, is a conflict.
     async fn retry_run(
         &self,
         tenant: TenantId,

@@ -55,6 +55,8 @@ pub trait Queue {
     ) -> Result<Completion, Error>;
 
     /// Gives the step back to wait; nothing is counted against it.
+    /// A step of a paused job waits for its job to be resumed, however soon it asked to be
+    /// looked at.
     async fn release(&self, claim: &Claim, wait: Wait, now: DateTime<Utc>) -> Result<(), Error>;
 
     /// Gives the step back after a failure that may pass. With attempts used up, dead

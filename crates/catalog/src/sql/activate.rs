@@ -108,6 +108,15 @@ pub async fn lock_document<DB: Dialect>(
         .ok_or_else(|| Error::not_found("document", document))
 }
 
+/// Locks the document; whether there is one.
+pub async fn lock_if_there<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    document: DocumentId,
+) -> Result<bool, Error> {
+    Ok(removal::<DB>(c, tenant, document).await?.is_some())
+}
+
 /// Locks the document and reads when it was removed; `None` when it is not there.
 async fn removal<DB: Dialect>(
     c: &mut Tx<DB>,
@@ -350,6 +359,9 @@ pub async fn rollback<DB: Dialect>(
     let version = versions::one::<DB>(c, tenant, version).await?;
     if version.document != document {
         return Err(Error::not_found("version", version.id));
+    }
+    if version.state == VersionState::Canceled {
+        return Err(Error::conflict("version", "it is being removed"));
     }
     let Some((root_hash, flush)) = version.root_hash.zip(version.needs_flush) else {
         return Err(Error::conflict(

@@ -10,7 +10,7 @@ use super::dialect::Dialect;
 use super::events::tell;
 use super::ledger::{self, Fact};
 use super::removal::{REMOVING, end_runs, lock_runs, read, withdraw};
-use super::{Tx, activate, jobs};
+use super::{Tx, activate, jobs, outcomes};
 use crate::{Error, Job, LedgerKind, Removing};
 
 pub async fn begin<DB: Dialect>(
@@ -26,7 +26,7 @@ pub async fn begin<DB: Dialect>(
         _ => {}
     }
     let row = query(
-        "UPDATE jobs SET status = 'canceled', updated_at = $2, lease_until = NULL
+        "UPDATE jobs SET status = 'canceled', updated_at = $2, lease_until = NULL, token = 0
          WHERE id = $1 RETURNING *",
     )
     .bind(job.as_uuid())
@@ -44,8 +44,11 @@ pub async fn some<DB: Dialect>(
     limit: u32,
     now: DateTime<Utc>,
 ) -> Result<Vec<Removing>, Error> {
-    if jobs::one::<DB>(c, tenant, job).await?.status != JobStatus::Canceled {
-        return Err(Error::conflict("job", "it is not being canceled"));
+    match jobs::one::<DB>(c, tenant, job).await?.status {
+        JobStatus::Canceled => {}
+        // Another call of the same cancel has finished it.
+        JobStatus::NotStarted => return Ok(Vec::new()),
+        _ => return Err(Error::conflict("job", "it is not being canceled")),
     }
     // Claims of others may turn a whole batch into nothing to remove: look on.
     loop {
@@ -95,6 +98,30 @@ async fn claimed<DB: Dialect>(
     job: JobId,
     limit: u32,
 ) -> Result<Vec<Removing>, Error> {
+    loop {
+        let found = next::<DB>(c, job, limit).await?;
+        let mut last: Option<DocumentId> = None;
+        for version in &found {
+            if last != Some(version.document) {
+                activate::lock_if_there::<DB>(c, version.tenant, version.document).await?;
+                last = Some(version.document);
+            }
+        }
+        // A purge, or another call of the same cancel, may have been faster.
+        let still = next::<DB>(c, job, limit).await?;
+        let versions: Vec<_> = found
+            .iter()
+            .filter(|version| still.contains(version))
+            .copied()
+            .collect();
+        if !versions.is_empty() || still.is_empty() {
+            lock_runs::<DB>(c, &versions).await?;
+            return Ok(versions);
+        }
+    }
+}
+
+async fn next<DB: Dialect>(c: &mut Tx<DB>, job: JobId, limit: u32) -> Result<Vec<Removing>, Error> {
     let sql = format!(
         "{REMOVING} JOIN job_versions jv ON jv.version_id = v.id AND jv.job_id = $1
          ORDER BY v.document_id, v.id LIMIT $2"
@@ -104,16 +131,7 @@ async fn claimed<DB: Dialect>(
         .bind(i64::from(limit))
         .fetch_all(&mut *c)
         .await?;
-    let versions = rows.iter().map(read::<DB>).collect::<Result<Vec<_>, _>>()?;
-    let mut last: Option<DocumentId> = None;
-    for version in &versions {
-        if last != Some(version.document) {
-            activate::lock_document::<DB>(c, version.tenant, version.document).await?;
-            last = Some(version.document);
-        }
-    }
-    lock_runs::<DB>(c, &versions).await?;
-    Ok(versions)
+    rows.iter().map(read::<DB>).collect()
 }
 
 /// Leaves a version others claim to them, its run included; whether it did.
@@ -227,6 +245,7 @@ pub async fn finish<DB: Dialect>(
     .bind(now)
     .fetch_one(&mut *c)
     .await?;
+    outcomes::clear::<DB>(c, job).await?;
     tell::<DB>(c, jobs::news(&known, "job.canceled"), now).await?;
     jobs::read::<DB>(&row)
 }

@@ -79,6 +79,10 @@ impl Dialect for Sqlite {
             "0006_work_due_by_kind",
             include_str!("../../migrations/sqlite/0006_work_due_by_kind.sql"),
         ),
+        (
+            "0007_bytes_the_ledger_tells_of",
+            include_str!("../../migrations/sqlite/0007_bytes_the_ledger_tells_of.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -112,6 +116,10 @@ impl Dialect for Postgres {
         (
             "0006_work_due_by_kind",
             include_str!("../../migrations/postgres/0006_work_due_by_kind.sql"),
+        ),
+        (
+            "0007_bytes_the_ledger_tells_of",
+            include_str!("../../migrations/postgres/0007_bytes_the_ledger_tells_of.sql"),
         ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =

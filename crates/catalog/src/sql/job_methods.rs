@@ -8,10 +8,10 @@ use model::{ContentHash, DocumentId, JobId, SourceId, TenantId, VersionId};
 
 use super::cells::micros;
 use super::dialect::Dialect;
-use super::{Sql, cancel, jobs, listing, outcomes, removal, sources};
+use super::{Sql, cancel, jobs, listing, outcomes, recount, removal, sources};
 use crate::{
     Admitted, Batch, Error, Job, JobChanges, JobClaim, JobDocument, JobFilter, JobProgress, Jobs,
-    Listed, NewJob, NewSource, Page, Problem, Removing, Source, SourceChange, Unseen,
+    Listed, NewJob, NewSource, Page, Problem, Recounted, Removing, Source, SourceChange, Unseen,
 };
 
 #[async_trait]
@@ -293,6 +293,13 @@ impl<DB: Dialect> Jobs for Sql<DB> {
     ) -> Result<Job, Error> {
         self.write("catalog.finish_cancel", move |c| {
             Box::pin(async move { cancel::finish::<DB>(c, tenant, job, micros(now)).await })
+        })
+        .await
+    }
+
+    async fn recount_jobs(&self, now: DateTime<Utc>) -> Result<Vec<Recounted>, Error> {
+        self.write("catalog.recount_jobs", move |c| {
+            Box::pin(recount::recount::<DB>(c, micros(now)))
         })
         .await
     }

@@ -9,7 +9,7 @@ use super::cells::{Cells, json};
 use super::dialect::Dialect;
 use super::documents::{cut, page_by_id};
 use super::events::{News, tell};
-use super::{Tx, kbs, outcomes, sources};
+use super::{Tx, kbs, listing, outcomes, sources};
 use crate::{Error, Job, JobCounters, JobFilter, Listed, NewJob, Page};
 
 pub async fn create<DB: Dialect>(
@@ -100,14 +100,15 @@ pub async fn start<DB: Dialect>(
         return Err(Error::conflict("job", format!("it is {}", known.status)));
     }
     refuse_second::<DB>(c, &known).await?;
+    // Whoever listed it before holds it no more: its cursor is not this start's.
     let sql = match known.status {
         JobStatus::Failed => {
-            "UPDATE jobs SET status = 'running', error = NULL, finished_at = NULL,
+            "UPDATE jobs SET status = 'running', error = NULL, finished_at = NULL, token = 0,
                  started_at = coalesce(started_at, $2), updated_at = $2
              WHERE id = $1 RETURNING *"
         }
         _ => {
-            "UPDATE jobs SET status = 'running', error = NULL, finished_at = NULL,
+            "UPDATE jobs SET status = 'running', error = NULL, finished_at = NULL, token = 0,
                  started_at = $2, updated_at = $2, cursor = NULL, exhausted = FALSE,
                  docs_seen = 0, docs_skipped = 0, docs_refused = 0, runs_failed = 0, chunks_seen = 0,
                  chunks_processed = 0, chunks_skipped = 0, chunks_error = 0
@@ -177,18 +178,22 @@ pub async fn resume<DB: Dialect>(
     job: JobId,
     now: DateTime<Utc>,
 ) -> Result<Job, Error> {
-    // Work stands before jobs in the order of locks.
-    query(
-        "UPDATE work SET not_before = $2
-         WHERE job_id = $1 AND lease_until IS NULL AND not_before > $2",
-    )
-    .bind(job.as_uuid())
-    .bind(now)
-    .execute(&mut *c)
-    .await?;
     let turned = (JobStatus::Paused, JobStatus::Running);
     turn::<DB>(c, (tenant, job), turned, "job.resumed", now).await?;
-    super::end::complete_if_done::<DB>(c, job, now).await?;
+    // Under the job's lock, so that none is given back unseen. Work stands before jobs in
+    // the order of locks: what others hold is not waited for, they are about to move it.
+    let sql = format!(
+        "UPDATE work SET not_before = $2 WHERE id IN (
+             SELECT id FROM work
+             WHERE job_id = $1 AND lease_until IS NULL AND not_before > $2 {})",
+        DB::SKIP_LOCKED
+    );
+    query(AssertSqlSafe(sql))
+        .bind(job.as_uuid())
+        .bind(now)
+        .execute(&mut *c)
+        .await?;
+    listing::finish_if_done::<DB>(c, tenant, job, now).await?;
     one::<DB>(c, tenant, job).await
 }
 

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use model::{ContentHash, DocumentId, GenerationId, TenantId, UserId, VersionId};
-use sqlx::query;
+use sqlx::{AssertSqlSafe, query};
 
 use super::Tx;
 use super::cells::{Cells, bytes};
@@ -110,4 +110,41 @@ pub fn read<DB: Dialect>(row: &DB::Row) -> Result<LedgerEntry, Error> {
         prev: row.maybe_hash("prev")?,
         hash: row.hash("hash")?,
     })
+}
+
+/// An entry `l` by which a version has served that was not let go since, for good. When its
+/// row is gone all the same, that was an accident, and repair may want what is left of it.
+const KEPT: &str = "SELECT l.seq FROM ledger l
+    WHERE l.kind IN ('activated', 'rolled_back')
+      AND NOT EXISTS (SELECT 1 FROM ledger x WHERE x.document_id = l.document_id
+          AND (x.kind = 'purged' OR x.kind = 'removed' AND x.version_id = l.version_id))
+      AND l.tenant_id = $1";
+
+pub async fn tells_of<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    version: VersionId,
+) -> Result<bool, Error> {
+    let sql = format!("{KEPT} AND l.version_id = $2 LIMIT 1");
+    let row = query(AssertSqlSafe(sql))
+        .bind(tenant.as_uuid())
+        .bind(version.as_uuid())
+        .fetch_optional(c)
+        .await?;
+    Ok(row.is_some())
+}
+
+/// As [`tells_of`], for any version that is these bytes.
+pub async fn tells_of_bytes<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    hash: &ContentHash,
+) -> Result<bool, Error> {
+    let sql = format!("{KEPT} AND l.content_hash = $2 LIMIT 1");
+    let row = query(AssertSqlSafe(sql))
+        .bind(tenant.as_uuid())
+        .bind(bytes(hash))
+        .fetch_optional(c)
+        .await?;
+    Ok(row.is_some())
 }

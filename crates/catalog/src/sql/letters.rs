@@ -1,7 +1,7 @@
 //! Dead letters and other second chances.
 
 use chrono::{DateTime, Utc};
-use model::{DocumentId, JobId, RunId, RunStatus, Step, TenantId, VersionId};
+use model::{DocumentId, JobId, JobStatus, RunId, RunStatus, Step, TenantId, VersionId};
 use sqlx::{AssertSqlSafe, QueryBuilder, query};
 use uuid::Uuid;
 
@@ -10,8 +10,10 @@ use super::cells::Cells;
 use super::dialect::Dialect;
 use super::documents::{cut, page_by_id};
 use super::events::{News, tell};
-use super::{Tx, versions, work};
-use crate::{DeadLetter, Error, GenerationState, Listed, Page, RunError, UnitState, Untouched};
+use super::{Tx, jobs, versions, work};
+use crate::{
+    DeadLetter, Error, GenerationState, Listed, Page, RunError, UnitState, Untouched, VersionState,
+};
 
 const LETTERS: &str = "SELECT l.*, v.title, v.filename
     FROM dead_letters l LEFT JOIN document_versions v ON v.id = l.version_id
@@ -92,7 +94,8 @@ struct Ended {
     version: VersionId,
     status: RunStatus,
     job: Option<JobId>,
-    chunks_error: i64,
+    finished_at: Option<DateTime<Utc>>,
+    chunks_error: u64,
 }
 
 pub async fn retry_run<DB: Dialect>(
@@ -121,7 +124,10 @@ pub async fn retry_run<DB: Dialect>(
         let why = "its generation serves no more; ingest the file again";
         return Err(Error::conflict("run", why));
     }
-    requeue::<DB>(c, run, &ended, now).await?;
+    if version.state == VersionState::Canceled {
+        return Err(Error::conflict("run", "its version is being removed"));
+    }
+    requeue::<DB>(c, tenant, run, &ended, now).await?;
     tell::<DB>(c, queued(tenant, run, &ended), now).await?;
     Ok(run)
 }
@@ -133,7 +139,8 @@ async fn ended<DB: Dialect>(
     lock: &'static str,
 ) -> Result<Ended, Error> {
     let sql = format!(
-        "SELECT document_id, version_id, status, job_id, chunks_error FROM ingestion_runs
+        "SELECT document_id, version_id, status, job_id, finished_at, chunks_error
+         FROM ingestion_runs
          WHERE id = $1 AND tenant_id = $2 {lock}"
     );
     let row = query(AssertSqlSafe(sql))
@@ -148,7 +155,8 @@ async fn ended<DB: Dialect>(
         version: row.id("version_id", VersionId::from_uuid)?,
         status: row.word("status")?,
         job: row.maybe_id("job_id", JobId::from_uuid)?,
-        chunks_error: row.get("chunks_error")?,
+        finished_at: row.maybe_at("finished_at")?,
+        chunks_error: row.count("chunks_error")?,
     })
 }
 
@@ -167,24 +175,47 @@ async fn live_twin<DB: Dialect>(c: &mut Tx<DB>, run: RunId) -> Result<Option<Run
         .transpose()
 }
 
+/// What the run had counted in its job is taken back: it will be counted again. A job that
+/// was canceled keeps nothing of it, one that has begun anew since had not counted it.
+async fn count_again<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    ended: &Ended,
+) -> Result<bool, Error> {
+    let Some(job) = ended.job else {
+        return Ok(false);
+    };
+    let job = jobs::lock::<DB>(c, tenant, job).await?;
+    if matches!(job.status, JobStatus::Canceled | JobStatus::NotStarted) {
+        return Ok(false);
+    }
+    let counted = job.started_at <= ended.finished_at;
+    let failed = u64::from(counted && ended.status == RunStatus::Failed);
+    let chunks = if counted { ended.chunks_error } else { 0 };
+    // Never below nothing, whatever the clock has done.
+    let failed = failed.min(job.counters.runs_failed);
+    let chunks = chunks.min(job.counters.chunks_error);
+    query(
+        "UPDATE jobs SET runs_open = runs_open + 1, runs_failed = runs_failed - $2,
+             chunks_seen = chunks_seen - $3, chunks_error = chunks_error - $3
+         WHERE id = $1",
+    )
+    .bind(job.id.as_uuid())
+    .bind(failed.cast_signed())
+    .bind(chunks.cast_signed())
+    .execute(c)
+    .await?;
+    Ok(true)
+}
+
 async fn requeue<DB: Dialect>(
     c: &mut Tx<DB>,
+    tenant: TenantId,
     run: RunId,
     ended: &Ended,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
-    // What the run had counted in its job is taken back: it will be counted again. A job
-    // that was canceled keeps nothing of it.
-    let adopted = query(
-        "UPDATE jobs SET runs_open = runs_open + 1, runs_failed = runs_failed - $2,
-             chunks_seen = chunks_seen - $3, chunks_error = chunks_error - $3
-         WHERE id = $1 AND status NOT IN ('canceled', 'not_started') RETURNING id",
-    )
-    .bind(ended.job.map(JobId::as_uuid))
-    .bind(i64::from(ended.status == RunStatus::Failed))
-    .bind(ended.chunks_error)
-    .fetch_optional(&mut *c)
-    .await?;
+    let adopted = count_again::<DB>(c, tenant, ended).await?;
     query(
         "UPDATE ingestion_runs SET status = 'queued', finished_at = NULL, updated_at = $2,
              error_code = NULL, error_message = NULL, error_hint = NULL, chunks_error = 0,
@@ -193,7 +224,7 @@ async fn requeue<DB: Dialect>(
     )
     .bind(run.as_uuid())
     .bind(now)
-    .bind(adopted.is_some())
+    .bind(adopted)
     .execute(&mut *c)
     .await?;
     query("UPDATE document_versions SET state = 'pending', run_id = $2 WHERE id = $1")

@@ -234,7 +234,8 @@ pub async fn fail<DB: Dialect>(
     let row = query(
         "UPDATE jobs SET status = $3, error = $4, finished_at = $5, updated_at = $5,
              lease_until = NULL
-         WHERE id = $1 AND token = $2 AND status IN ('running', 'paused') RETURNING *",
+         WHERE id = $1 AND token = $2 AND status IN ('running', 'paused') AND NOT exhausted
+         RETURNING *",
     )
     .bind(claim.job.as_uuid())
     .bind(claim.token.cast_signed())

@@ -39,6 +39,7 @@ mod metadata;
 mod operations;
 mod outcomes;
 mod queue;
+mod recount;
 mod removal;
 mod requests;
 mod runs;

@@ -67,6 +67,13 @@ impl<DB: Dialect> Operations for Sql<DB> {
         .await
     }
 
+    async fn purging(&self, limit: u32) -> Result<Vec<Removing>, Error> {
+        self.read("catalog.purging", move |c| {
+            Box::pin(removal::purging::<DB>(c, limit))
+        })
+        .await
+    }
+
     async fn dead_letters(
         &self,
         tenant: TenantId,

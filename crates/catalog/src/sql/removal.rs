@@ -7,7 +7,7 @@ use model::{
 use sqlx::{AssertSqlSafe, query};
 use uuid::Uuid;
 
-use super::activate::{close, lock_document, next_change, touch};
+use super::activate::{close, lock_document, lock_if_there, next_change, touch};
 use super::cells::{Cells, bytes};
 use super::dialect::Dialect;
 use super::events::{News, tell};
@@ -154,6 +154,22 @@ pub async fn begin_purge<DB: Dialect>(
     Ok(removing)
 }
 
+/// Withdrawn and not forgotten, of documents whose ledger tells of their purge.
+pub async fn purging<DB: Dialect>(c: &mut Tx<DB>, limit: u32) -> Result<Vec<Removing>, Error> {
+    let rows = query(AssertSqlSafe(format!(
+        "{REMOVING} WHERE {WITHDRAWN} AND EXISTS (SELECT 1 FROM ledger l
+             WHERE l.document_id = v.document_id AND l.kind = 'purged')
+         ORDER BY v.id LIMIT $1"
+    )))
+    .bind(i64::from(limit))
+    .fetch_all(c)
+    .await?;
+    rows.iter().map(read::<DB>).collect()
+}
+
+const WITHDRAWN: &str = "v.state = 'canceled'
+    AND NOT EXISTS (SELECT 1 FROM activations a WHERE a.version_id = v.id)";
+
 pub const REMOVING: &str = "SELECT v.id, v.tenant_id, v.kb_id, v.generation_id, v.document_id,
         v.number, v.content_hash, v.run_id
     FROM document_versions v";
@@ -267,13 +283,16 @@ pub async fn forget<DB: Dialect>(
     tenant: TenantId,
     versions: &[VersionId],
 ) -> Result<Vec<ContentHash>, Error> {
-    let mut removing = Vec::with_capacity(versions.len());
+    let mut found = Vec::with_capacity(versions.len());
     for version in versions {
-        removing.extend(forgettable::<DB>(c, tenant, *version).await?);
+        found.extend(forgettable::<DB>(c, tenant, *version).await?);
     }
-    removing.sort_by_key(|version| version.document);
-    for version in &removing {
-        lock_document::<DB>(c, tenant, version.document).await?;
+    found.sort_by_key(|version| version.document);
+    let mut removing = Vec::with_capacity(found.len());
+    for version in found {
+        // Somebody else may have forgotten it, or given it another run, meanwhile.
+        lock_if_there::<DB>(c, tenant, version.document).await?;
+        removing.extend(forgettable::<DB>(c, tenant, version.version).await?);
     }
     for version in &removing {
         forget_one::<DB>(c, version).await?;
@@ -293,10 +312,7 @@ async fn forgettable<DB: Dialect>(
     tenant: TenantId,
     version: VersionId,
 ) -> Result<Option<Removing>, Error> {
-    let sql = format!(
-        "{REMOVING} WHERE v.id = $1 AND v.tenant_id = $2 AND v.state = 'canceled'
-           AND NOT EXISTS (SELECT 1 FROM activations a WHERE a.version_id = v.id)"
-    );
+    let sql = format!("{REMOVING} WHERE v.id = $1 AND v.tenant_id = $2 AND {WITHDRAWN}");
     let row = query(AssertSqlSafe(sql))
         .bind(version.as_uuid())
         .bind(tenant.as_uuid())
@@ -341,6 +357,7 @@ async fn forget_one<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<(
     Ok(())
 }
 
+/// Neither by a version, nor by a ledger whose version was lost.
 pub async fn unreferenced<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
@@ -355,7 +372,7 @@ pub async fn unreferenced<DB: Dialect>(
         .bind(bytes(&hash))
         .fetch_optional(&mut *c)
         .await?;
-        if row.is_none() {
+        if row.is_none() && !ledger::tells_of_bytes::<DB>(c, tenant, &hash).await? {
             free.push(hash);
         }
     }

@@ -5,10 +5,10 @@ use model::{
 };
 use sqlx::{AssertSqlSafe, QueryBuilder, query};
 
-use super::Tx;
 use super::cells::Cells;
 use super::dialect::Dialect;
 use super::kbs::read_generation;
+use super::{Tx, ledger};
 use crate::{ActivationRow, Error, UnitRow, Version, VersionRow};
 
 const VERSIONS: &str = "SELECT v.*, d.source_uri, g.number AS generation_number, g.spec,
@@ -209,29 +209,9 @@ pub async fn unknown<DB: Dialect>(
             .bind(tenant.as_uuid())
             .fetch_optional(&mut *c)
             .await?;
-        if row.is_none() && !recorded::<DB>(c, tenant, version).await? {
+        if row.is_none() && !ledger::tells_of::<DB>(c, tenant, version).await? {
             unknown.push(version);
         }
     }
     Ok(unknown)
-}
-
-/// Whether the ledger tells of it: then its row was lost, and repair may want what is left.
-async fn recorded<DB: Dialect>(
-    c: &mut Tx<DB>,
-    tenant: TenantId,
-    version: VersionId,
-) -> Result<bool, Error> {
-    let row = query(
-        "SELECT l.seq FROM ledger l
-         WHERE l.tenant_id = $1 AND l.version_id = $2 AND l.kind IN ('activated', 'rolled_back')
-           AND NOT EXISTS (SELECT 1 FROM ledger x WHERE x.document_id = l.document_id
-               AND (x.kind = 'purged' OR x.kind = 'removed' AND x.version_id = $2))
-         LIMIT 1",
-    )
-    .bind(tenant.as_uuid())
-    .bind(version.as_uuid())
-    .fetch_optional(c)
-    .await?;
-    Ok(row.is_some())
 }

@@ -1,8 +1,10 @@
 //! Steps given back: to wait, to be tried again, or for good.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use model::{JobStatus, RunStatus};
-use sqlx::query;
+use sqlx::{AssertSqlSafe, query};
 
 use super::cells::{Cells, text};
 use super::claim::must_hold;
@@ -18,16 +20,36 @@ pub async fn release<DB: Dialect>(
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
     must_hold::<DB>(c, claim).await?;
+    let not_before = match lock_job::<DB>(c, claim).await? {
+        Some(JobStatus::Paused) => wait.not_before.max(now + PAUSED),
+        _ => wait.not_before,
+    };
     query(
         "UPDATE work SET lease_until = NULL, worker = NULL, not_before = $2,
              deliveries = deliveries - 1
          WHERE id = $1",
     )
     .bind(claim.work)
-    .bind(wait.not_before)
+    .bind(not_before)
     .execute(&mut *c)
     .await?;
     show_wait::<DB>(c, claim, wait, now).await
+}
+
+/// A step of a paused job falls due when that is resumed: until then nobody need look.
+const PAUSED: Duration = Duration::from_secs(10 * 60);
+
+/// How the run's job stands, and stands until the end of the transaction.
+async fn lock_job<DB: Dialect>(c: &mut Tx<DB>, claim: &Claim) -> Result<Option<JobStatus>, Error> {
+    let sql = format!(
+        "SELECT j.status FROM ingestion_runs r JOIN jobs j ON j.id = r.job_id WHERE r.id = $1 {}",
+        DB::FOR_UPDATE
+    );
+    let row = query(AssertSqlSafe(sql))
+        .bind(claim.run.as_uuid())
+        .fetch_optional(c)
+        .await?;
+    row.map(|row| Cells::<DB>(&row).word("status")).transpose()
 }
 
 async fn show_wait<DB: Dialect>(

@@ -455,3 +455,98 @@ pub async fn a_cancel_beside_another_job_at_work_takes_nothing_of_it(world: &Wor
     assert_eq!((job.counters.docs_seen, job.counters.runs_open), (8, 0));
     assert_eq!(job.status, JobStatus::Completed);
 }
+
+pub async fn a_job_that_counted_wrongly_is_put_right(world: &World) {
+    let stuck = world.job("stuck").await;
+    world.bring(&stuck, &[("a", "1")], true).await;
+    world
+        .vandalise("UPDATE jobs SET runs_open = runs_open + 1")
+        .await;
+    world.work_off().await;
+    let job = world.shown(&stuck).await;
+    assert_eq!(
+        (job.status, job.counters.runs_open),
+        (JobStatus::Running, 1)
+    );
+
+    let now = world.clock.now();
+    let recounted = world.catalog.recount_jobs(now).await.unwrap();
+    let told = (recounted[0].counted, recounted[0].live);
+    assert_eq!((recounted.len(), told), (1, (1, 0)));
+    assert_eq!(world.shown(&stuck).await.status, JobStatus::Completed);
+    assert_eq!(world.catalog.recount_jobs(now).await.unwrap(), []);
+}
+
+pub async fn who_listed_a_job_before_it_began_anew_lists_it_no_more(world: &World) {
+    let slow = world.job("folder").await;
+    world.bring(&slow, &[("a", "1")], false).await;
+    world.cancel(&slow).await;
+    let (tenant, now) = (world.place.tenant, world.clock.now());
+    let started = world.catalog.start_job(tenant, slow.job, now).await;
+    assert_eq!(started.unwrap().cursor, None);
+    let late = world.batch(&slow, &[("b", "2")], true);
+    let told = world.catalog.admit_batch(&slow, late, now).await;
+    assert!(matches!(told, Err(Error::Conflict { .. })));
+    let listing = world.listing().await;
+    assert_eq!(listing.cursor, None, "nothing is left out");
+    world.bring(&listing, &[("a", "1"), ("b", "2")], true).await;
+    let late = world.catalog.fail_job(&listing, "too late", now).await;
+    assert!(
+        matches!(late, Err(Error::Conflict { .. })),
+        "what was listed to its end cannot fail"
+    );
+    world.work_off().await;
+    assert_eq!(world.shown(&listing).await.status, JobStatus::Completed);
+}
+
+pub async fn a_letter_from_before_a_job_began_anew_takes_nothing_from_its_counters(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let first = world.job("folder").await;
+    world.bring(&first, &[("a", "1")], true).await;
+    let error = catalog::RunError {
+        code: "test".into(),
+        message: "it went wrong".into(),
+        hint: None,
+    };
+    let claim = world.one().await;
+    let now = world.clock.now();
+    catalog.set_aside(&claim, error, now).await.unwrap();
+    assert_eq!(world.shown(&first).await.counters.runs_failed, 1);
+
+    world.clock.pass(Duration::from_secs(1));
+    let now = world.clock.now();
+    catalog.start_job(tenant, first.job, now).await.unwrap();
+    let again = world.listing().await;
+    world.bring(&again, &[("a", "mended")], true).await;
+    world.work_off().await;
+    let letters = catalog.dead_letters(tenant, Page::first(9)).await.unwrap();
+    let letter = letters.items[0].id;
+    catalog
+        .replay_dead_letter(tenant, letter, now)
+        .await
+        .unwrap();
+    let counters = world.shown(&again).await.counters;
+    assert_eq!((counters.runs_open, counters.runs_failed), (1, 0));
+    world.work_off().await;
+    assert_eq!(world.shown(&again).await.counters.runs_open, 0);
+}
+
+pub async fn a_paused_job_is_left_alone_until_it_is_resumed(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let listing = world.job("folder").await;
+    world.bring(&listing, &[("a", "1"), ("b", "2")], true).await;
+    let claims = world.claim(9).await;
+    let now = world.clock.now();
+    catalog.pause_job(tenant, listing.job, now).await.unwrap();
+    for claim in &claims {
+        let wait = catalog::Wait {
+            not_before: now + Duration::from_secs(1),
+            why: "the job is paused".into(),
+        };
+        catalog.release(claim, wait, now).await.unwrap();
+    }
+    let now = world.clock.pass(LEASE * 5);
+    assert_eq!(world.claim(9).await.len(), 0, "nobody looks in vain");
+    catalog.resume_job(tenant, listing.job, now).await.unwrap();
+    assert_eq!(world.claim(9).await.len(), 2);
+}

@@ -13,6 +13,7 @@ mod jobs;
 mod leases;
 mod operations;
 mod order;
+mod shared;
 mod standing;
 mod units;
 mod world;
@@ -97,6 +98,12 @@ promises! {
     jobs::a_run_others_wait_for_survives_the_cancel_of_its_job,
     jobs::a_cancel_gives_nobody_a_run_that_was_theirs_already,
     jobs::a_cancel_beside_another_job_at_work_takes_nothing_of_it,
+    jobs::a_paused_job_is_left_alone_until_it_is_resumed,
+    jobs::a_job_that_counted_wrongly_is_put_right,
+    jobs::who_listed_a_job_before_it_began_anew_lists_it_no_more,
+    jobs::a_letter_from_before_a_job_began_anew_takes_nothing_from_its_counters,
+    shared::whatever_is_asked_in_whatever_order_every_job_counts_right_and_ends,
+    shared::jobs_at_work_at_the_same_time_count_right_and_end,
     operations::events_come_in_the_order_of_commits,
     operations::a_request_made_twice_is_answered_once,
     operations::a_purged_document_leaves_its_ledger_and_nothing_else,

@@ -26,6 +26,8 @@ pub async fn check(house: &House) -> anyhow::Result<String> {
     let versions = versions(house, &documents).await?;
     no_chunk_without_a_version(house, &versions).await?;
     counters_equal_rows(house).await?;
+    let recounted = house.engine.housekeeping().guarded.jobs_recounted;
+    ensure!(recounted == 0, "{recounted} jobs had counted wrongly");
     let verified = house.engine.verify(tenant).await?;
     let wrong = &verified.disagreements;
     ensure!(wrong.is_empty(), "verify is not clean: {wrong:#?}");

@@ -13,6 +13,7 @@
 
 mod check;
 mod corpus;
+mod folder;
 mod house;
 mod life;
 mod plan;

@@ -169,6 +169,14 @@ through! { Runs {
 } }
 
 through! { Jobs {
+    {
+        /// Nothing that fails may make a job count wrongly, put right later or not.
+        async fn recount_jobs(&self, now: DateTime<Utc>) -> Result<Vec<Recounted>, Error> {
+            let recounted = self.around(self.inner.recount_jobs(now)).await?;
+            assert!(recounted.is_empty(), "jobs had counted wrongly: {recounted:?}");
+            Ok(recounted)
+        }
+    }
     create_source(tenant: TenantId, source: NewSource, now: DateTime<Utc>) -> Source;
     sources(tenant: TenantId) -> Vec<Source>;
     source(tenant: TenantId, source: SourceId) -> Source;
@@ -202,6 +210,7 @@ through! { Operations {
     last_event(tenant: TenantId) -> i64;
     deactivate(tenant: TenantId, document: DocumentId, removal: Removal, now: DateTime<Utc>) -> Deactivated;
     begin_purge(tenant: TenantId, document: DocumentId, by: Option<UserId>, now: DateTime<Utc>) -> Vec<Removing>;
+    purging(limit: u32) -> Vec<Removing>;
     dead_letters(tenant: TenantId, page: Page) -> Listed<DeadLetter>;
     dead_letter(tenant: TenantId, letter: Uuid) -> DeadLetter;
     replay_dead_letter(tenant: TenantId, letter: Uuid, now: DateTime<Utc>) -> RunId;
