@@ -185,8 +185,8 @@ impl House {
         let lease = std::time::Duration::from_secs(60);
         let now = engine::Clock::now(&*self.clock);
         let catalog = &self.engine.parts().catalog;
-        let claims = catalog.claim(&[kind], worker, 1, lease, now);
-        claims.await.unwrap().remove(0)
+        let claims = catalog.claim(&[kind], worker, 1, lease, now).await;
+        claims.unwrap().remove(0)
     }
 
     /// Does to the catalog what only an accident would.

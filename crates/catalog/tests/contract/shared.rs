@@ -21,8 +21,8 @@ use crate::world::{ALL, LEASE};
 
 const SEED: &str = "GRISTMILL_CATALOG_SEED";
 const SEEDS: &str = "GRISTMILL_CATALOG_SEEDS";
-const FEW: u64 = 6;
-const MOVES: usize = 150;
+const FEW: u64 = 4;
+const MOVES: usize = 120;
 const JOBS: usize = 3;
 /// Files a job lists, of those there are.
 const LISTED: usize = 4;

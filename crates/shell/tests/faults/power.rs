@@ -11,8 +11,8 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::UNIX_EPOCH;
 
 use durable::When;
@@ -26,6 +26,8 @@ struct Recorder {
     synced: PathBuf,
     death: Option<(When, u64)>,
     syncs: AtomicU64,
+    /// Held from reading to writing: an older look may not replace a newer one.
+    one_at_a_time: Mutex<()>,
 }
 
 /// A name in a folder, and what stood behind it.
@@ -42,6 +44,7 @@ pub fn record(synced: PathBuf, death: Option<(When, u64)>) {
         synced,
         death,
         syncs: AtomicU64::new(0),
+        one_at_a_time: Mutex::default(),
     };
     assert!(RECORDER.set(recorder).is_ok(), "one life, one recorder");
 }
@@ -67,11 +70,13 @@ impl Recorder {
     fn sync(&self, path: &Path) -> io::Result<()> {
         let hit = self.syncs.fetch_add(1, Ordering::SeqCst) + 1;
         self.die_if_due(When::Before, hit);
+        let alone = self.one_at_a_time.lock().expect("no sync panics");
         if fs::metadata(path)?.is_dir() {
             keep_folder(path, &self.synced)?;
         } else {
             keep_file(path, &self.synced)?;
         }
+        drop(alone);
         self.die_if_due(When::After, hit);
         Ok(())
     }
