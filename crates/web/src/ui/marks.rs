@@ -150,7 +150,7 @@ mod tests {
     fn an_excerpt_of_a_table_reads_as_rows_without_strokes_or_empty_lines() {
         let text = "Prices\n\n| grain | use |\n| --- | --: |\n| rye | bread |\n| spelt | feed |";
         let rye = text.find("rye").unwrap();
-        let shown = joined(&excerpt(text, &[rye..rye + 3]));
+        let shown = joined(&excerpt(text, std::slice::from_ref(&(rye..rye + 3))));
         assert_eq!(shown, "Prices\ngrain · use\n[rye] · bread\nspelt · feed");
         let code = "a | b\n\nc";
         assert_eq!(
