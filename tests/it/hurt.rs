@@ -49,6 +49,19 @@ fn one_poison_page_of_five_hundred_leaves_the_others_searchable() {
     assert_eq!(gaps.len(), 1, "{gaps:?}");
     assert_eq!(gaps[0]["pages"], serde_json::json!([250, 250]));
 
+    // Whoever looks at the document is told, however they look.
+    let shown = ["list", "show"].map(|how| {
+        let document = (how == "show").then(|| path(&file));
+        let asked = ["documents", how].into_iter().chain(document);
+        mill.lines(&asked.chain(["--json"]).collect::<Vec<_>>())[0]["gaps"].clone()
+    });
+    for gaps in &shown {
+        assert_eq!(gaps[0]["pages"], serde_json::json!([250, 250]), "{shown:?}");
+    }
+    let markdown = little_memory(mill.command(&["extract", path(&file), "--format", "md"]));
+    let note = markdown.lines().last().unwrap_or_default();
+    assert!(note.starts_with("<!-- not read: page 250: "), "{note}");
+
     let chunks = little_memory(mill.command(&["chunk", path(&file), "--json"]));
     let lost: Vec<u32> = (1..=500)
         .filter(|n| !chunks.contains(&format!("quern{n}x")))

@@ -4,7 +4,8 @@
 
 use model::{Atom, AtomKind, Parsed, Table};
 
-/// Headings with `#`, lists, tables, fences, quotes and footnotes as Markdown has them.
+/// Headings with `#`, lists, tables, fences, quotes and footnotes as Markdown has them; what
+/// could not be read as comments at the end.
 pub fn to_markdown(parsed: &Parsed) -> String {
     let mut out = String::with_capacity(parsed.text.len() + parsed.text.len() / 16);
     let mut before: Option<&AtomKind> = None;
@@ -18,6 +19,7 @@ pub fn to_markdown(parsed: &Parsed) -> String {
     if !out.is_empty() {
         out.push('\n');
     }
+    write_gaps(&mut out, parsed);
     out
 }
 
@@ -80,6 +82,20 @@ fn gap_between(before: &AtomKind, next: &AtomKind) -> &'static str {
         (AtomKind::ListItem { .. }, AtomKind::ListItem { .. }) => "\n",
         (AtomKind::Quote, AtomKind::Quote) => "\n>\n",
         _ => "\n\n",
+    }
+}
+
+/// What is missing is said where it does not pass for the document's own words.
+fn write_gaps(out: &mut String, parsed: &Parsed) {
+    for gap in &parsed.gaps {
+        let place = match gap.pages {
+            Some((first, last)) if first == last => format!("page {first}: "),
+            Some((first, last)) => format!("pages {first} to {last}: "),
+            None => String::new(),
+        };
+        // Two dashes would end the comment.
+        let reason = gap.reason.replace("--", "\u{2013}");
+        out.push_str(&format!("\n<!-- not read: {place}{reason} -->\n"));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Pages of rows: what is asked, what is shown.
 
 use chrono::{DateTime, Utc};
-use model::{DocumentId, JobId, KbId, RunId, RunStatus, SourceId, SourceUri, VersionId};
+use model::{DocumentId, Gap, JobId, KbId, RunId, RunStatus, SourceId, SourceUri, VersionId};
 
 use super::VersionState;
 
@@ -84,6 +84,8 @@ pub struct DocumentRow {
     pub versions: u32,
     /// Of the version described; 0 where there are none.
     pub pages: u32,
+    /// What of that version could not be read.
+    pub gaps: Vec<Gap>,
     /// The newest version's run.
     pub run: Option<RunId>,
     pub run_status: Option<RunStatus>,

@@ -14,7 +14,7 @@ use crate::{Active, DocumentFilter, DocumentRow, Error, Listed, Page};
 const DOCUMENTS: &str = "SELECT d.id, d.kb_id, d.source_uri, d.source_id, d.created_at,
         d.updated_at, a.version_id AS active, a.opened_at AS active_since, v.id AS version,
         v.state, v.title, v.filename, v.media_type, v.language, v.size, v.content_hash,
-        coalesce(v.chunks, 0) AS chunks, coalesce(v.tokens, 0) AS tokens, v.metadata,
+        coalesce(v.chunks, 0) AS chunks, coalesce(v.tokens, 0) AS tokens, v.metadata, v.gaps,
         r.id AS run, r.status AS run_status,
         (SELECT count(*) FROM document_versions x WHERE x.document_id = d.id) AS versions,
         (SELECT count(*) FROM pages p WHERE p.version_id = v.id) AS pages
@@ -175,6 +175,7 @@ fn read<DB: Dialect>(row: &DB::Row) -> Result<DocumentRow, Error> {
         metadata: row.maybe_json("metadata")?.unwrap_or_default(),
         versions: row.small("versions")?,
         pages: row.small("pages")?,
+        gaps: row.maybe_json("gaps")?.unwrap_or_default(),
         run: row.maybe_id("run", RunId::from_uuid)?,
         run_status: row.maybe_word("run_status")?,
         created_at: row.at("created_at")?,

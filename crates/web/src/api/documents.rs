@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use catalog::{Active, DocumentFilter, DocumentRow, Role, VersionState};
 use chrono::{DateTime, Utc};
-use model::{ContentHash, DocumentId, RunId, RunStatus, SourceId, VersionId};
+use model::{ContentHash, DocumentId, Gap, RunId, RunStatus, SourceId, VersionId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -43,6 +43,9 @@ pub struct DocumentView {
     pub size: Option<u64>,
     pub content_hash: Option<String>,
     pub pages: u32,
+    /// What could not be read.
+    #[schema(value_type = Vec<Object>)]
+    pub gaps: Vec<Gap>,
     pub chunks: u64,
     pub tokens: u64,
     #[schema(value_type = Object)]
@@ -73,6 +76,7 @@ impl From<DocumentRow> for DocumentView {
             size: row.size,
             content_hash: row.content_hash.as_ref().map(ContentHash::to_string),
             pages: row.pages,
+            gaps: row.gaps,
             chunks: row.chunks,
             tokens: row.tokens,
             metadata: row.metadata,

@@ -59,6 +59,8 @@ struct DocumentLine {
     state: Word,
     size: String,
     pages: u32,
+    /// How many of its parts could not be read.
+    gaps: u64,
     chunks: String,
     versions: u32,
     updated: Moment,
@@ -129,6 +131,7 @@ impl From<DocumentRow> for DocumentLine {
             state: document_state(&row),
             size: row.size.map(size).unwrap_or_default(),
             pages: row.pages,
+            gaps: row.gaps.len() as u64,
             chunks: count(row.chunks),
             versions: row.versions,
             updated: Moment(row.updated_at),
