@@ -67,8 +67,9 @@ impl Mill {
     pub fn ok(&self, args: &[&str]) -> String {
         let output = self.run(args);
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{args:?} failed: {said}");
-        String::from_utf8(output.stdout).expect("output is UTF-8")
+        let told = String::from_utf8(output.stdout).expect("output is UTF-8");
+        assert!(output.status.success(), "{args:?} failed: {said}{told}");
+        told
     }
 
     /// One JSON object per line.

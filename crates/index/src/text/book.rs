@@ -72,6 +72,9 @@ fn schema() -> Schema {
     schema.build()
 }
 
+/// In no document: the name of a unit has a version before it.
+const NO_UNIT: &str = "";
+
 /// How often reclaiming looks again when segments were merged beneath it.
 const RECLAIM_TRIES: usize = 8;
 
@@ -190,7 +193,11 @@ impl Book {
     fn open_writer(&self) -> Result<IndexWriter, Error> {
         self.clear_unfinished()?;
         let writer = self.index.writer_with_num_threads(1, WRITER_BYTES);
-        writer.doing("open for writing")
+        let writer = writer.doing("open for writing")?;
+        // A writer counts on from the last commit's own number, and a merge beside the next
+        // commit takes what bears that number for done with. So nothing of ours may bear it.
+        writer.delete_term(Term::from_field_text(FIELDS.unit, NO_UNIT));
+        Ok(writer)
     }
 
     /// A commit that was cut off may have left lists of deleted documents. They are named by
@@ -249,6 +256,50 @@ fn tokens(words: &[String]) -> PreTokenizedString {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Each commit by a writer of its own, as one killed process after another makes them:
+    /// segments nobody merged are merged beside the last one's commit.
+    #[test]
+    fn what_a_process_takes_out_first_stays_out() {
+        const LAST: u32 = 12;
+        let folder = tempfile::tempdir().expect("a folder");
+        let version = |round: u32, part: u32| {
+            VersionId::from_uuid(uuid::Uuid::from_u128(u128::from(round * 3 + part + 1)))
+        };
+        let mut left = 0;
+        for round in 0..=LAST {
+            let book = Book::open(folder.path()).expect("it opens");
+            if round < LAST {
+                book.merge_nothing();
+            }
+            let older = round.checked_sub(2).map(|round| (version(round, 1), None));
+            let newer = round.checked_sub(1).map(|round| (version(round, 0), None));
+            let gone: Vec<_> = older.into_iter().chain(newer).collect();
+            let docs = [0, 1, 2].map(|part| doc(round * 3 + part, version(round, part)));
+            left += docs.len() - gone.len();
+            let flush = u64::from(round) + 1;
+            book.commit(flush, &gone, &docs).expect("it commits");
+            book.settle();
+        }
+        let book = Book::open(folder.path()).expect("it opens");
+        assert_eq!(book.searcher().num_docs(), left as u64);
+    }
+
+    impl Book {
+        fn merge_nothing(&self) {
+            let writer = self.open_writer().expect("it opens");
+            writer.set_merge_policy(Box::new(tantivy::merge_policy::NoMergePolicy));
+            *self.writer.lock().expect("nothing panics") = Some(writer);
+        }
+
+        /// Waits for merges under way.
+        fn settle(&self) {
+            let mut slot = self.writer.lock().expect("nothing panics");
+            if let Some(writer) = slot.take() {
+                writer.wait_merging_threads().expect("they end");
+            }
+        }
+    }
 
     fn doc(id: u32, version: VersionId) -> Doc {
         Doc {

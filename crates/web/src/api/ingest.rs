@@ -42,7 +42,8 @@ pub fn routes() -> OpenApiRouter<Gateway> {
 }
 
 /// The form; only its description, the body itself is read as it streams.
-#[derive(Debug, ToSchema)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "describes the form to OpenAPI")]
 pub struct Form {
     /// One part per file.

@@ -75,7 +75,8 @@ impl ChunkView {
 /// What the parser sees. Nothing is kept.
 #[utoipa::path(post, path = "/v1/extract", tag = "inspect", params(FileParams),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 200, body = String, content_type = "text/plain")))]
+    responses((status = 200, content(
+        (String = "text/plain"), (serde_json::Value = "application/json")))))]
 async fn extract(
     State(gateway): State<Gateway>,
     _who: May<Ingest>,

@@ -142,7 +142,6 @@ fn read(headers: &HeaderMap, body: &[u8]) -> Result<Call, (Value, Fault)> {
         .map_err(|_| (Value::Null, Fault::new(PARSE, "the body is not JSON")))?;
     let id = value.get("id").cloned().unwrap_or_default();
     let refused = |message: &str| (id.clone(), Fault::new(INVALID, message));
-    check_text(&value).map_err(|_| refused("a text cannot hold the character NUL"))?;
     let named = value.get("id").is_some();
     let call: Call =
         serde_json::from_value(value).map_err(|_| refused("not a JSON-RPC request"))?;
@@ -181,6 +180,10 @@ fn read(headers: &HeaderMap, body: &[u8]) -> Result<Call, (Value, Fault)> {
 
 async fn answer(caller: &Caller<'_>, call: &Call) -> Result<Value, Fault> {
     let params = call.params.clone().unwrap_or_else(|| json!({}));
+    if check_text(&params).is_err() {
+        let why = "a text cannot hold the character NUL";
+        return Err(Fault::new(BAD_PARAMS, why));
+    }
     match call.method.as_str() {
         "initialize" => Ok(initialized(&params)),
         "server/discover" => Ok(described(json!({ "protocolVersions": VERSIONS }))),
