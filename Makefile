@@ -45,9 +45,9 @@ screenshots: ## every page, light and dark, desktop and phone, into screenshots/
 	GRISTMILL_BROWSER=needed GRISTMILL_SCREENSHOTS=$(CURDIR)/screenshots \
 		$(CARGO) $(TEST) -p gristmill-app --test it --locked -- browser::every_page browser::letters
 
-bench: model ## figures: a table, and JSON lines in bench/out/
+bench: model ## figures: a table, and JSON lines in bench/out/ (TOPICS=thread for a few)
 	$(CARGO) build --release --locked -p gristmill-app
-	$(CARGO) run --release --locked -p gristmill-bench --
+	$(CARGO) run --release --locked -p gristmill-bench -- $(TOPICS)
 
 eval: ## scores the parsers on ../shared/eval, where that is there
 	scripts/eval
