@@ -62,12 +62,8 @@ async fn measure(report: &mut Report) -> anyhow::Result<()> {
         share * 100.0,
         "%",
     );
-    let waiting = 1.0 - cpu.as_secs_f64() / wall.as_secs_f64();
-    report.figure(
-        "share of wall time this process waits",
-        waiting * 100.0,
-        "%",
-    );
+    let busy = cpu.as_secs_f64() / wall.as_secs_f64();
+    report.figure("cores this process keeps busy", busy, "cores");
     Ok(())
 }
 
