@@ -2,6 +2,7 @@
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
+# Every test target names the workspace, so that all of them share one build.
 # nextest where it is installed, cargo's own runner elsewhere.
 TEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo 'nextest run' || echo test)
 
@@ -30,20 +31,20 @@ test-api: ## the served OpenAPI description against the server, with schemathesi
 	scripts/test-api
 
 faults: model postgres ## hundreds of seeds of failing seams, kills and power cuts
-	GRISTMILL_FAULT_SEEDS=500 $(CARGO) test --locked -p gristmill-shell --test faults -- --nocapture
-	GRISTMILL_FAULT_DOCUMENTS=1000 $(CARGO) test --locked -p gristmill-app --test it -- cancel:: crash::
+	GRISTMILL_FAULT_SEEDS=500 $(CARGO) test --workspace --locked --test faults -- --nocapture
+	GRISTMILL_FAULT_DOCUMENTS=1000 $(CARGO) test --workspace --locked --test it -- cancel:: crash::
 
 damage: ## damages a data folder in 200 drawn ways: verify names each, repair mends it
-	GRISTMILL_DAMAGES=200 $(CARGO) test --locked -p gristmill-app --test it every_damage -- --nocapture
+	GRISTMILL_DAMAGES=200 $(CARGO) test --workspace --locked --test it every_damage -- --nocapture
 
 browser: ## the pages in headless Chromium, used as people use them
 	scripts/fetch-browser
-	GRISTMILL_BROWSER=needed $(CARGO) $(TEST) -p gristmill-app --test it --locked browser::
+	GRISTMILL_BROWSER=needed $(CARGO) $(TEST) --workspace --locked --test it browser::
 
 screenshots: ## every page, light and dark, desktop and phone, into screenshots/
 	scripts/fetch-browser
 	GRISTMILL_BROWSER=needed GRISTMILL_SCREENSHOTS=$(CURDIR)/screenshots \
-		$(CARGO) $(TEST) -p gristmill-app --test it --locked -- browser::every_page browser::letters
+		$(CARGO) $(TEST) --workspace --locked --test it -- browser::every_page browser::letters
 
 bench: model ## figures: a table, and JSON lines in bench/out/ (TOPICS=thread for a few)
 	$(CARGO) build --release --locked -p gristmill-app
