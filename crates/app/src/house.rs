@@ -45,7 +45,7 @@ const TOKEN_LIFE: TimeDelta = TimeDelta::days(30);
 impl House {
     /// Opens everything in a folder that is ours.
     pub async fn open(folder: &Folder, lock: Lock, config: &Config) -> anyhow::Result<Self> {
-        let keys = secrets::ensure(folder, &config.auth.jwt_secret)?;
+        let keys = secrets::ensure(folder, &config.auth)?;
         folder.tighten(config.catalog.url.is_empty())?;
         let embedder = embedding::open(config)?;
         let catalog = catalog::open(&catalog_settings(folder, config))

@@ -1,4 +1,7 @@
-//! The keys tokens are signed with, made on first start and kept with mode 0600.
+//! The keys tokens are signed with: made on first start and kept with mode 0600, or configured.
+//!
+//! To rotate a configured one, move it to the old ones and configure another: tokens name
+//! the key that signed them, so nobody is signed out.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -8,6 +11,8 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use web::auth::{Key, Keys};
 
+use crate::config::Auth;
+use crate::explain::hinted;
 use crate::folder::Folder;
 
 pub const FILE: &str = "secrets.json";
@@ -20,9 +25,12 @@ struct Secrets {
     keys: Vec<Key>,
 }
 
+/// A shorter secret can be guessed from a token it signed (RFC 7518, 3.2).
+const SHORTEST: usize = 32;
+
 /// The keys of a folder that is ours: configured, kept, or made now.
-pub fn ensure(folder: &Folder, configured: &str) -> anyhow::Result<Keys> {
-    if let Some(keys) = load(folder, configured)? {
+pub fn ensure(folder: &Folder, auth: &Auth) -> anyhow::Result<Keys> {
+    if let Some(keys) = load(folder, auth)? {
         return Ok(keys);
     }
     let secrets = Secrets {
@@ -30,14 +38,39 @@ pub fn ensure(folder: &Folder, configured: &str) -> anyhow::Result<Keys> {
         keys: vec![Key::random()],
     };
     durable::effect_blocking("app.write_secrets", || write(folder, &secrets))?;
-    Ok(Keys::new(secrets.keys))
+    Ok(Keys::new([secrets.keys, old(auth)?].concat()))
 }
 
 /// The keys a folder has, whoever holds it; `None` where nothing was ever started.
-pub fn load(folder: &Folder, configured: &str) -> anyhow::Result<Option<Keys>> {
-    if !configured.is_empty() {
-        return Ok(Some(Keys::new(vec![Key::from_secret(configured)])));
+pub fn load(folder: &Folder, auth: &Auth) -> anyhow::Result<Option<Keys>> {
+    let newest = match auth.jwt_secret.as_str() {
+        "" => kept(folder)?,
+        secret => Some(vec![key("auth.jwt_secret", secret)?]),
+    };
+    let old = old(auth)?;
+    Ok(newest.map(|newest| Keys::new([newest, old].concat())))
+}
+
+/// Configured keys that sign no more.
+fn old(auth: &Auth) -> anyhow::Result<Vec<Key>> {
+    let secrets = auth.jwt_old_secrets.split(',').map(str::trim);
+    let given = secrets.filter(|secret| !secret.is_empty());
+    given
+        .map(|secret| key("auth.jwt_old_secrets", secret))
+        .collect()
+}
+
+fn key(setting: &str, secret: &str) -> anyhow::Result<Key> {
+    if secret.len() >= SHORTEST {
+        return Ok(Key::from_secret(secret));
     }
+    Err(hinted(
+        format!("a secret in `{setting}` has fewer than {SHORTEST} bytes and could be guessed"),
+        "make one with `openssl rand -base64 32`, or leave it empty for one made on first start",
+    ))
+}
+
+fn kept(folder: &Folder) -> anyhow::Result<Option<Vec<Key>>> {
     let path = folder.join(FILE);
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
@@ -53,7 +86,7 @@ pub fn load(folder: &Folder, configured: &str) -> anyhow::Result<Option<Keys>> {
         "`{}` holds no key",
         path.display()
     );
-    Ok(Some(Keys::new(secrets.keys)))
+    Ok(Some(secrets.keys))
 }
 
 /// A password for the first admin, durable before the admin is.
@@ -109,15 +142,36 @@ mod tests {
     fn keys_are_made_once_and_only_their_owner_reads_them() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Folder::create(dir.path()).unwrap();
-        assert!(load(&folder, "").unwrap().is_none());
-        ensure(&folder, "").unwrap();
+        let auth = Auth::default();
+        assert!(load(&folder, &auth).unwrap().is_none());
+        ensure(&folder, &auth).unwrap();
         let first = fs::read(folder.join(FILE)).unwrap();
-        ensure(&folder, "").unwrap();
+        ensure(&folder, &auth).unwrap();
         assert_eq!(fs::read(folder.join(FILE)).unwrap(), first);
         let mode = fs::metadata(folder.join(FILE))
             .unwrap()
             .permissions()
             .mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_secret_that_could_be_guessed_is_refused_and_not_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::create(dir.path()).unwrap();
+        let short = || "changeme".to_owned();
+        let signs = Auth {
+            jwt_secret: short(),
+            ..Auth::default()
+        };
+        let signed = Auth {
+            jwt_old_secrets: format!("{},{}", "x".repeat(SHORTEST), short()),
+            ..Auth::default()
+        };
+        for auth in [signs, signed] {
+            let refused = ensure(&folder, &auth).err().unwrap().to_string();
+            assert!(refused.contains("fewer than 32 bytes"), "{refused}");
+            assert!(!refused.contains("changeme"), "{refused}");
+        }
     }
 }

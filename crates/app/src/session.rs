@@ -125,7 +125,7 @@ impl Session {
     }
 
     fn with(folder: &Folder, config: &Config, holder: &Holder) -> anyhow::Result<Self> {
-        let keys = secrets::load(folder, &config.auth.jwt_secret)?.ok_or_else(|| busy(folder))?;
+        let keys = secrets::load(folder, &config.auth)?.ok_or_else(|| busy(folder))?;
         let token = house::sign(&keys, holder.tenant_id, holder.admin_id);
         Ok(Self {
             client: Client::there(holder.address, token)?,

@@ -77,10 +77,16 @@ pub const KEYS: &[Key] = &[
     Key::new(
         "auth.jwt_secret",
         Text,
-        "signs tokens; empty for one made on first start",
+        "signs tokens, 32 bytes or more; empty for one made on first start",
     )
     .secret()
     .alias("JWT_SECRET"),
+    Key::new(
+        "auth.jwt_old_secrets",
+        Text,
+        "sign no more, with commas between; what they signed is good until it expires",
+    )
+    .secret(),
     Key::new("auth.token_hours", Number, "how long a sign-in lasts"),
     Key::new("auth.admin_login", Text, "the first admin's login name"),
     Key::new(

@@ -97,6 +97,7 @@ section!(Catalog {
 section!(Auth {
     enabled: bool = true,
     jwt_secret: String = String::new(),
+    jwt_old_secrets: String = String::new(),
     token_hours: u32 = 24,
     admin_login: String = "admin".to_owned(),
     admin_password: String = String::new(),
