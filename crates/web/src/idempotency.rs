@@ -67,7 +67,10 @@ async fn done_once(
     let Ok(who) = gateway.principal(&parts).await else {
         return Ok(next.run(Request::from_parts(parts, body)).await);
     };
-    let (body, bytes) = held(parts.uri.path(), body).await?;
+    let limit = gateway.settings().timeout;
+    let (body, bytes) = tokio::time::timeout(limit, held(parts.uri.path(), body))
+        .await
+        .map_err(|_| Problem::timeout(limit))??;
     let asked = fingerprint(&parts, &who, &bytes);
     let begun = gateway
         .catalog()

@@ -100,13 +100,7 @@ pub async fn timeout(State(gateway): State<Gateway>, request: Request, next: Nex
     let limit = gateway.settings().timeout;
     match tokio::time::timeout(limit, next.run(request)).await {
         Ok(response) => response,
-        Err(_) => Problem::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "timeout",
-            format!("the request took longer than {} seconds", limit.as_secs()),
-        )
-        .hint("ask for less, or try again when the server is less busy")
-        .into_response(),
+        Err(_) => Problem::timeout(limit).into_response(),
     }
 }
 

@@ -16,6 +16,7 @@ mod gateway;
 mod hooks;
 mod idempotency;
 mod layers;
+mod listen;
 mod mcp;
 pub mod network;
 mod ops;
@@ -29,5 +30,6 @@ mod ui;
 
 pub use gateway::{FreeBytes, Gateway, Parts, Setting, Settings};
 pub use hooks::send_hooks;
+pub use listen::serve;
 pub use problem::{Problem, ProblemBody};
-pub use server::{router, serve};
+pub use server::router;

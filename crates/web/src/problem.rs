@@ -4,6 +4,8 @@
 //! does not change and a hint that says what to do. Handlers only write `?`.
 //! Causes inside us are logged here, once, and never shown.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
@@ -101,6 +103,12 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
             .retry_after(TimeDelta::seconds(1))
             .hint("try again in a moment")
+    }
+
+    pub fn timeout(limit: Duration) -> Self {
+        let detail = format!("the request took longer than {} seconds", limit.as_secs());
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", detail)
+            .hint("ask for less, or try again when the server is less busy")
     }
 
     /// Our own fault; the cause goes to the log, not to the caller.

@@ -1,16 +1,9 @@
-//! The router put together, and the listener it is served on.
-
-use std::io;
-use std::net::SocketAddr;
-use std::time::Duration;
+//! The router put together.
 
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::get;
-use axum::serve::ListenerExt as _;
 use axum::{Json, Router};
-use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 use tower_http::compression::CompressionLayer;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
@@ -43,17 +36,15 @@ fn described(gateway: &Gateway) -> (Router<Gateway>, OpenApi) {
         .merge(mcp::routes())
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .route_layer(from_fn_with_state(gateway.clone(), layers::timeout));
-    // These take as long as their client sends or reads.
     let streamed = OpenApiRouter::new()
         .merge(api::ingest::routes())
         .merge(api::uploads::streamed_routes())
-        .layer(DefaultBodyLimit::disable())
-        .route_layer(from_fn_with_state(gateway.clone(), layers::idle));
+        .layer(DefaultBodyLimit::disable());
     let whole_files = OpenApiRouter::new()
         .merge(api::inspect::routes())
         .layer(DefaultBodyLimit::max(upload_limit));
-    let (routes, mut description) = OpenApiRouter::with_openapi(docs::about())
-        .merge(timed)
+    // These take as long as their work, or their client, which must not stop sending.
+    let untimed = OpenApiRouter::new()
         .merge(streamed)
         .merge(whole_files)
         .merge(events::routes())
@@ -62,6 +53,10 @@ fn described(gateway: &Gateway) -> (Router<Gateway>, OpenApi) {
         .merge(api::backup::untimed_routes())
         .merge(api::jobs::untimed_routes())
         .merge(api::versions::untimed_routes())
+        .route_layer(from_fn_with_state(gateway.clone(), layers::idle));
+    let (routes, mut description) = OpenApiRouter::with_openapi(docs::about())
+        .merge(timed)
+        .merge(untimed)
         .split_for_parts();
     docs::complete(&mut description);
     (routes, description)
@@ -78,34 +73,4 @@ fn layered(routes: Router<Gateway>, gateway: Gateway) -> Router {
         .layer(CompressionLayer::new())
         .layer(from_fn_with_state(gateway.clone(), layers::request_id))
         .with_state(gateway)
-}
-
-/// How long requests under way may take to end; uploads are given up before that.
-const GRACE: Duration = Duration::from_secs(20);
-
-/// Serves until stopped, then lets requests under way end; whoever does not even read its
-/// answer is left behind.
-pub async fn serve(
-    listener: TcpListener,
-    router: Router,
-    stop: CancellationToken,
-) -> io::Result<()> {
-    let listener = listener.tap_io(|stream| {
-        // Small answers go out at once; a socket that cannot do so still works.
-        let _ = stream.set_nodelay(true);
-    });
-    let router = router.into_make_service_with_connect_info::<SocketAddr>();
-    let told = stop.clone();
-    let serving = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned());
-    let over = async move {
-        told.cancelled().await;
-        tokio::time::sleep(GRACE).await;
-    };
-    tokio::select! {
-        served = serving.into_future() => served,
-        () = over => {
-            tracing::warn!("some clients did not let go and are left behind");
-            Ok(())
-        }
-    }
 }

@@ -3,6 +3,7 @@
 mod attacks;
 mod citations;
 mod hooks;
+mod limits;
 mod lists;
 mod mcp;
 mod notices;

@@ -160,6 +160,7 @@ fn refuse_zero(config: &Config) -> anyhow::Result<()> {
         ("catalog.connections", config.catalog.connections.into()),
         ("http.concurrency", config.http.concurrency as u64),
         ("http.timeout_seconds", config.http.timeout_seconds),
+        ("http.idle_seconds", config.http.idle_seconds),
         ("upload.max_mb", config.upload.max_mb),
         ("parse.timeout_seconds", config.parse.timeout_seconds),
         ("parse.memory_mb", config.parse.memory_mb),
