@@ -1,9 +1,11 @@
 //! Reading requests, with our own words when they cannot be read.
 
+use axum::body::Bytes;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
+use chrono::{DateTime, Datelike as _, Utc};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -18,13 +20,29 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Sent<T> {
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let read = axum::Json::<Value>::from_request(request, state).await;
-        let axum::Json(mut value) = read.map_err(|rejection| unreadable(&rejection))?;
+        let axum::Json(mut value) = read.map_err(|rejection: JsonRejection| {
+            unreadable(rejection.status(), rejection.body_text())
+        })?;
         check_text(&value)?;
         whole(&mut value);
         serde_json::from_value(value).map(Self).map_err(|error| {
             Problem::invalid(format!("the body does not fit: {error}"))
                 .hint("the API's description is at /openapi.json")
         })
+    }
+}
+
+/// A body as it came, within the limit of its route.
+#[derive(Debug)]
+pub struct Whole(pub Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Whole {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let read = Bytes::from_request(request, state).await;
+        read.map(Self)
+            .map_err(|rejection| unreadable(rejection.status(), rejection.body_text()))
     }
 }
 
@@ -51,9 +69,19 @@ fn has_nul(value: &Value) -> bool {
     }
 }
 
-/// Whether a path, a query or a form holds a NUL, as they write it.
-pub fn has_escaped_nul(text: &str) -> bool {
-    text.contains("%00")
+/// Further away no database, and no calendar, keeps a moment.
+pub fn check_time(name: &str, at: Option<DateTime<Utc>>) -> Result<(), Problem> {
+    match at {
+        Some(at) if !(0..=9999).contains(&at.year()) => Err(Problem::unprocessable(format!(
+            "{name} is of a year from 0 to 9999"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a path, a query or a form holds a NUL, as they may write it.
+pub fn has_escaped_nul(text: &[u8]) -> bool {
+    text.contains(&0) || text.windows(3).any(|escape| escape == b"%00")
 }
 
 /// `2.0` is as good an integer as `2`, says JSON Schema.
@@ -74,15 +102,13 @@ fn whole(value: &mut Value) {
     }
 }
 
-fn unreadable(rejection: &JsonRejection) -> Problem {
-    let status = rejection.status();
+fn unreadable(status: StatusCode, why: String) -> Problem {
     let code = match status {
         StatusCode::PAYLOAD_TOO_LARGE => "too_large",
         StatusCode::UNSUPPORTED_MEDIA_TYPE => "unsupported_media_type",
         _ => "invalid_request",
     };
-    Problem::new(status, code, rejection.body_text())
-        .hint("the API's description is at /openapi.json")
+    Problem::new(status, code, why).hint("the API's description is at /openapi.json")
 }
 
 /// Parameters after the `?`.
@@ -93,7 +119,11 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        if parts.uri.query().is_some_and(has_escaped_nul) {
+        if parts
+            .uri
+            .query()
+            .is_some_and(|asked| has_escaped_nul(asked.as_bytes()))
+        {
             return Err(nul());
         }
         match Query::<T>::from_request_parts(parts, state).await {
@@ -116,7 +146,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         match Path::<T>::from_request_parts(parts, state).await {
-            Ok(Path(value)) if !has_escaped_nul(parts.uri.path()) => Ok(Self(value)),
+            Ok(Path(value)) if !has_escaped_nul(parts.uri.path().as_bytes()) => Ok(Self(value)),
             _ => Err(Problem::not_found("such thing at", parts.uri.path())),
         }
     }

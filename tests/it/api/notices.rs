@@ -83,6 +83,10 @@ async fn every_envelope_brings_the_object_and_nothing_comes_twice(served: &Serve
     let binary = Answer::of(send(binary).await).await.expect(200);
     assert_eq!(binary["results"][0]["status"], "skipped");
 
+    let mut odd = s3("ObjectCreated:Put", "2026/a+b.txt", "11");
+    odd["Records"][0]["s3"]["object"]["eTag"] = "e\0".into();
+    assert_eq!(status(served, &odd).await["status"], "refused");
+
     let test = json!({ "Service": "Amazon S3", "Event": "s3:TestEvent", "Bucket": "grain" });
     assert_eq!(status(served, &test).await["status"], "test");
     let head = send(served.bare(Method::HEAD, "/v1/events")).await;

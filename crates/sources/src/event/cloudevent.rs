@@ -17,6 +17,8 @@ struct Event {
     #[serde(default)]
     time: Option<DateTime<Utc>>,
     #[serde(default)]
+    traceparent: Option<String>,
+    #[serde(default)]
     data: Value,
 }
 
@@ -35,6 +37,8 @@ pub(super) fn binary(headers: &Headers<'_>, data: Value) -> Result<Vec<Item>, Er
         source: required("source")?,
         r#type: required("type")?,
         time: attribute("time").and_then(|time| time.parse().ok()),
+        // Among headers it is the request's own.
+        traceparent: None,
         data,
     };
     items(event, 0)
@@ -66,6 +70,7 @@ fn items(event: Event, depth: usize) -> Result<Vec<Item>, Error> {
         if let Item::Object(object) = item {
             object.dedup = Some(dedup.clone());
             object.at = object.at.or(event.time);
+            object.trace.clone_from(&event.traceparent);
             // Our plain contract knows no removal of its own: the event's type says it.
             if told == Some(Change::Removed) {
                 object.change = Change::Removed;

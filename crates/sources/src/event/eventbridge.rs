@@ -66,5 +66,6 @@ pub(super) fn detail(value: Value, change: Change) -> Result<ObjectEvent, Error>
         at: None,
         sequencer: object.sequencer,
         dedup: None,
+        trace: None,
     })
 }

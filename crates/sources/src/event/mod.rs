@@ -43,6 +43,8 @@ pub struct ObjectEvent {
     pub sequencer: Option<String>,
     /// Equal for a repeated delivery, where the envelope promises that.
     pub dedup: Option<String>,
+    /// W3C trace context, where the event itself carries one.
+    pub trace: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +73,18 @@ pub struct Headers<'a> {
 impl ObjectEvent {
     pub fn source_uri(&self) -> SourceUri {
         uri::of_object(&self.bucket, &self.key)
+    }
+
+    /// Whether something that would be kept holds a character no database keeps.
+    pub fn has_nul(&self) -> bool {
+        let kept = [
+            Some(&self.key),
+            self.etag.as_ref(),
+            self.version_id.as_ref(),
+            self.content_type.as_ref(),
+            self.sequencer.as_ref(),
+        ];
+        kept.into_iter().flatten().any(|text| text.contains('\0'))
     }
 
     /// The sequencer where there is one, else the time it happened or, failing that, arrived.

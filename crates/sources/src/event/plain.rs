@@ -19,5 +19,6 @@ pub(super) fn decode(value: Value) -> Result<Item, Error> {
         at: Some(notice.created_at),
         sequencer: None,
         dedup: None,
+        trace: None,
     }))
 }

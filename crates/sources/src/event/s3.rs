@@ -77,6 +77,7 @@ fn event(record: Record, change: Change) -> Result<ObjectEvent, Error> {
         at: record.event_time,
         sequencer: filled(object.sequencer),
         dedup: None,
+        trace: None,
     })
 }
 

@@ -158,6 +158,14 @@ fn cloud_events_say_the_same_in_all_three_forms() {
 }
 
 #[test]
+fn a_cloud_event_brings_its_trace_whatever_request_carries_it() {
+    let place = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let mut event = cloud_event(&notice());
+    event["traceparent"] = json!(place);
+    assert_eq!(object(&event).trace.as_deref(), Some(place));
+}
+
+#[test]
 fn a_cloud_event_may_carry_a_bare_detail_and_say_what_happened_itself() {
     let detail = json!({ "bucket": { "name": "grain" }, "object": { "key": "k" } });
     let mut event = cloud_event(&detail);

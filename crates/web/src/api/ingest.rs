@@ -31,7 +31,7 @@ use crate::trace::Traced;
 type Metadata = serde_json::Map<String, serde_json::Value>;
 
 /// Of a field that is not a file.
-const LONGEST_FIELD: usize = 64 * 1024;
+pub const LONGEST_FIELD: usize = 64 * 1024;
 const MOST_FILES: usize = 1000;
 const LONGEST_NAME: usize = 1024;
 /// What all files of a form together may take of memory.
@@ -264,11 +264,16 @@ async fn admit(
     };
     let staged = arrived.admit();
     let admitted = gateway.engine().admit(kb, intake, staged).await?;
+    submitted(kb, &admitted);
+    Ok(admitted)
+}
+
+/// One line for everything that is taken in, whichever way it came.
+pub fn submitted(kb: &Kb, admitted: &Admitted) {
     tracing::info!(
-        tenant_id = %who.tenant, kb = %kb.name, doc_id = %admitted.document,
+        tenant_id = %kb.tenant, kb = %kb.name, doc_id = %admitted.document,
         run_id = ?admitted.run, outcome = ?admitted.outcome, "ingest submitted"
     );
-    Ok(admitted)
 }
 
 pub fn told(filename: String, admitted: &Admitted) -> Ingested {

@@ -12,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::auth::{Ingest, May};
-use crate::extract::Asked;
+use crate::extract::{Asked, Whole};
 use crate::gateway::Gateway;
 use crate::paging::Rows;
 use crate::problem::Problem;
@@ -81,7 +81,7 @@ async fn extract(
     State(gateway): State<Gateway>,
     _who: May<Ingest>,
     Asked(params): Asked<FileParams>,
-    body: Bytes,
+    Whole(body): Whole,
 ) -> Result<Response, Problem> {
     let parsed = gateway.parsed(body, params.filename).await?;
     Ok(match params.format {
@@ -99,7 +99,7 @@ async fn chunk(
     State(gateway): State<Gateway>,
     _who: May<Ingest>,
     Asked(params): Asked<FileParams>,
-    body: Bytes,
+    Whole(body): Whole,
 ) -> Result<Json<Rows<ChunkView>>, Problem> {
     let parsed = gateway.parsed(body, params.filename).await?;
     let policy = gateway.generation_spec().policy;

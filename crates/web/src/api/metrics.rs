@@ -12,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::auth::{Manage, May};
-use crate::extract::Asked;
+use crate::extract::{Asked, check_time};
 use crate::gateway::Gateway;
 use crate::problem::Problem;
 
@@ -59,6 +59,8 @@ pub struct MetricsLine {
 
 impl MetricsAsked {
     fn range(&self, now: DateTime<Utc>) -> Result<Range, Problem> {
+        check_time("to", self.to)?;
+        check_time("from", self.from)?;
         let to = self.to.unwrap_or(now);
         let from = self.from.unwrap_or(to - TimeDelta::hours(1));
         let (from, to) = (from.timestamp_micros(), to.timestamp_micros());

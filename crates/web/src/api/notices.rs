@@ -8,14 +8,12 @@
 use std::net::SocketAddr;
 
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{ConnectInfo, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use catalog::{Kb, Source};
 use engine::bucket::{BucketSource, Taken, Told};
-use model::{RunId, SourceId, TenantId};
+use model::{RunId, SourceId, TenantId, TraceContext};
 use serde::{Deserialize, Serialize};
 use sources::{Headers, Item, ObjectEvent};
 use utoipa::{IntoParams, ToSchema};
@@ -25,7 +23,7 @@ use uuid::Uuid;
 
 use super::ingest::told as ingested;
 use crate::auth::Ingest;
-use crate::extract::Asked;
+use crate::extract::{Asked, Whole, nul};
 use crate::gateway::Gateway;
 use crate::network::Network;
 use crate::problem::Problem;
@@ -88,11 +86,8 @@ async fn take(
     traced: Traced,
     parts: Parts,
     Asked(asked): Asked<NoticeQuery>,
-    body: Result<Bytes, BytesRejection>,
+    Whole(body): Whole,
 ) -> Result<Json<NoticedAll>, Problem> {
-    let body = body.map_err(|rejection| {
-        Problem::new(rejection.status(), "invalid_request", rejection.body_text())
-    })?;
     let sender = gateway.sender(&parts, asked.source, &body).await?;
     let items = sources::decode(&headers(&parts), &body).map_err(unreadable)?;
     let mut results = Vec::with_capacity(items.len());
@@ -213,14 +208,20 @@ impl Gateway {
         traced: &Traced,
     ) -> Result<Noticed, Problem> {
         let (source, bucket) = self.bucket_of(sender, event).await?;
+        if event.has_nul() {
+            return Ok(shown(event, Taken::Refused(nul().detail().to_owned())));
+        }
         self.check_disk()?;
+        // An event may have come a long way; the request is only its last part.
+        let own = event.trace.as_deref().map(str::parse::<TraceContext>);
+        let own = own.and_then(Result::ok).map(|place| place.to_string());
         let kb: Kb = self.catalog().kb(sender.tenant, source.kb).await?;
         let told = Told {
             kb: &kb,
             source: &source,
             bucket: &bucket,
             event,
-            trace: traced.header(),
+            trace: own.or_else(|| traced.header()),
         };
         let taken = self.engine().take_object(told).await?;
         let noticed = shown(event, taken);

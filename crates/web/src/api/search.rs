@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
-use chrono::{DateTime, Datelike as _, Utc};
+use chrono::{DateTime, Utc};
 use engine::search::{Filter, Hit, Mode, Request};
 use model::{DocumentId, PageBox};
 use pipeline::query::Weights;
@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::citations::CitationView;
 use crate::auth::{May, Search};
-use crate::extract::{Named, Sent};
+use crate::extract::{Named, Sent, check_time};
 use crate::gateway::Gateway;
 use crate::problem::Problem;
 
@@ -182,12 +182,7 @@ pub fn checked(sent: Question) -> Result<Request, Problem> {
             "neighbours is at most {MOST_NEIGHBOURS}"
         )));
     }
-    if sent
-        .as_of
-        .is_some_and(|at| !(0..=9999).contains(&at.year()))
-    {
-        return Err(Problem::unprocessable("as_of is of a year from 0 to 9999"));
-    }
+    check_time("as_of", sent.as_of)?;
     let documents = sent.filter.document_ids.into_iter();
     Ok(Request {
         query: sent.query,

@@ -21,7 +21,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::ingest::{check_type, safe_name};
+use super::ingest::{check_type, safe_name, submitted};
 use crate::arrived::Arrived;
 use crate::auth::{Ingest, May, Read};
 use crate::extract::{Asked, Named, Sent};
@@ -286,10 +286,7 @@ async fn put(
     let kb = gateway.catalog().kb(upload.tenant, upload.kb).await?;
     let staged = arrived.admit();
     let admitted = gateway.engine().admit(&kb, intake, staged).await?;
-    tracing::info!(
-        tenant_id = %upload.tenant, kb = %kb.name, doc_id = %admitted.document,
-        run_id = ?admitted.run, outcome = ?admitted.outcome, "ingest submitted"
-    );
+    submitted(&kb, &admitted);
     let end = UploadEnd::Admitted {
         document: admitted.document,
         run: admitted.run,

@@ -8,7 +8,6 @@
 mod tools;
 
 use axum::Json;
-use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
@@ -21,7 +20,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::auth::Principal;
-use crate::extract::check_text;
+use crate::extract::{Whole, check_text};
 use crate::gateway::Gateway;
 use crate::problem::Problem;
 use crate::trace::Traced;
@@ -94,7 +93,7 @@ async fn call(
     State(gateway): State<Gateway>,
     traced: Traced,
     parts: Parts,
-    body: Bytes,
+    Whole(body): Whole,
 ) -> Result<Response, Problem> {
     let who = gateway.principal(&parts).await?;
     let call = match read(&parts.headers, &body) {

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::{BAD_PARAMS, Caller, Fault};
 use crate::api::documents::DocumentView;
-use crate::api::ingest::{safe_name, told};
+use crate::api::ingest::{LONGEST_FIELD, safe_name, submitted, told};
 use crate::api::runs::RunView;
 use crate::api::search::{HitView, Question, checked};
 use crate::auth::{Ingest, Read, Right, Search};
@@ -251,6 +251,12 @@ async fn ingest_text(caller: &Caller<'_>, value: Value) -> Result<Value, Problem
             "a text has 1 to {LONGEST_INGEST} bytes, not all of them white space"
         )));
     }
+    let title = asked.title.as_ref().map_or(0, String::len);
+    if title > LONGEST_FIELD {
+        return Err(Problem::unprocessable(format!(
+            "a title has at most {LONGEST_FIELD} bytes"
+        )));
+    }
     let gateway = caller.gateway;
     gateway.check_disk()?;
     let kb = gateway.kb(caller.who.tenant, &asked.kb).await?;
@@ -278,5 +284,6 @@ async fn ingest_text(caller: &Caller<'_>, value: Value) -> Result<Value, Problem
         trace: caller.traced.header(),
     };
     let admitted = gateway.engine().admit(&kb, intake, staged).await?;
+    submitted(&kb, &admitted);
     shown(told(format!("{name}.md"), &admitted))
 }

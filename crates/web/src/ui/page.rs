@@ -1,7 +1,7 @@
 //! What every page has: its frame, who looks at it, and how trouble is shown.
 
 use askama::Template;
-use axum::extract::rejection::FormRejection;
+use axum::body::{Body, Bytes};
 use axum::extract::{Form, FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use super::assets;
 use super::shown::encoded;
 use crate::auth::{Ingest, May, Principal, Right, session};
+use crate::extract::{has_escaped_nul, nul};
 use crate::gateway::Gateway;
 use crate::problem::{Problem, ProblemBody};
 
@@ -175,20 +176,28 @@ fn wanted(parts: &Parts) -> Option<String> {
     (parts.method == Method::GET && place != "/").then(|| place.to_owned())
 }
 
-/// A form as a browser sends it.
+/// A form as a browser sends it, every field a text that can be kept.
 pub struct Filled<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Filled<T> {
     type Rejection = Trouble;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Trouble> {
-        match Form::<T>::from_request(request, state).await {
+        let (parts, body) = request.into_parts();
+        let whole = Request::from_parts(parts.clone(), body);
+        let bytes = Bytes::from_request(whole, state).await;
+        let bytes = bytes.map_err(|rejection| unreadable(rejection.body_text()))?;
+        if has_escaped_nul(&bytes) {
+            return Err(nul().into());
+        }
+        let form = Request::from_parts(parts, Body::from(bytes));
+        match Form::<T>::from_request(form, state).await {
             Ok(Form(value)) => Ok(Self(value)),
-            Err(rejection) => Err(unreadable(&rejection).into()),
+            Err(rejection) => Err(unreadable(rejection.body_text()).into()),
         }
     }
 }
 
-fn unreadable(rejection: &FormRejection) -> Problem {
-    Problem::invalid(rejection.body_text()).hint("go back and fill in the form again")
+fn unreadable(why: String) -> Problem {
+    Problem::invalid(why).hint("go back and fill in the form again")
 }
