@@ -9,7 +9,8 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::StatusCode;
+use axum::http::request::Parts;
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
 use engine::Passing;
@@ -48,16 +49,17 @@ pub struct EventQuery {
     after: Option<i64>,
 }
 
-/// Everything after `Last-Event-ID` (or `after`, or the beginning), then whatever happens next.
+/// Everything after `Last-Event-ID` (or `after`, or the beginning), then whatever happens next,
+/// for as long as the caller may read.
 #[utoipa::path(get, path = "/v1/events/stream", tag = "operations", params(EventQuery),
     responses((status = 200, body = String, content_type = "text/event-stream")))]
 async fn events(
     State(gateway): State<Gateway>,
     who: May<Read>,
-    headers: HeaderMap,
+    parts: Parts,
     Asked(asked): Asked<EventQuery>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
-    let last = match headers.get("last-event-id") {
+    let last = match parts.headers.get("last-event-id") {
         None => asked.after.unwrap_or(0),
         Some(id) => id
             .to_str()
@@ -65,11 +67,22 @@ async fn events(
             .and_then(|id| id.parse().ok())
             .ok_or_else(|| Problem::invalid("Last-Event-ID is not one of ours"))?,
     };
+    let (run, job) = (
+        asked.run_id.map(RunId::from_uuid),
+        asked.job_id.map(JobId::from_uuid),
+    );
+    if let Some(run) = run {
+        gateway.catalog().run(who.tenant, run).await?;
+    }
+    if let Some(job) = job {
+        gateway.catalog().job(who.tenant, job).await?;
+    }
     let passings = gateway.engine().passings();
     let reader = Reader {
         tenant: who.tenant,
-        run: asked.run_id.map(RunId::from_uuid),
-        job: asked.job_id.map(JobId::from_uuid),
+        signed: parts,
+        run,
+        job,
         last,
         passings,
     };
@@ -82,6 +95,8 @@ async fn events(
 
 struct Reader {
     tenant: TenantId,
+    /// What the stream was asked for with.
+    signed: Parts,
     run: Option<RunId>,
     job: Option<JobId>,
     last: i64,
@@ -97,6 +112,14 @@ impl Reader {
 
     fn wants_passing(&self, passing: &Passing) -> bool {
         passing.tenant == self.tenant && self.wants(Some(passing.run), passing.job)
+    }
+
+    /// A stream outlives its request: who was disabled meanwhile is told nothing more.
+    async fn still_may(&self, gateway: &Gateway) -> bool {
+        match gateway.principal(&self.signed).await {
+            Ok(who) => who.may::<Read>(),
+            Err(problem) => problem.status() != StatusCode::UNAUTHORIZED,
+        }
     }
 
     /// What has passed since the last look.
@@ -157,6 +180,9 @@ async fn next((gateway, mut reader): (Gateway, Reader)) -> Option<(Told, (Gatewa
                 None => continue,
             }
         };
+        if !reader.still_may(&gateway).await {
+            return None;
+        }
         reader.last = newest.id;
         // What was passed before these were written is told before them.
         let mut told = reader.passed();

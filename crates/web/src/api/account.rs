@@ -11,6 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use super::users::LONGEST_LOGIN;
 use crate::auth::{May, Read, password};
 use crate::extract::Sent;
 use crate::gateway::Gateway;
@@ -59,6 +60,11 @@ async fn login(
 
 /// The same for programs and for the sign-in page.
 pub async fn sign_in(gateway: &Gateway, sent: Login) -> Result<SignedIn, Problem> {
+    // Longer than anybody's: neither looked up nor remembered.
+    if sent.login.len() > LONGEST_LOGIN {
+        return Err(wrong_login());
+    }
+    let _turn = gateway.throttle().turn().await;
     let now = gateway.now();
     let who = sent.login.to_lowercase();
     if let Some(wait) = gateway.throttle().wait(&who, now) {
@@ -70,23 +76,16 @@ pub async fn sign_in(gateway: &Gateway, sent: Login) -> Result<SignedIn, Problem
         .retry_after(wait)
         .hint("wait, then try again"));
     }
-    // No database could be asked for a NUL, and nobody has one.
-    let user = match sent.login.contains('\0') {
-        true => None,
-        false => gateway.catalog().user_by_login(&sent.login).await?,
-    };
+    let user = gateway.catalog().user_by_login(&sent.login).await?;
     let user = user.filter(|user| !user.disabled);
+    let known = user.as_ref().map(|user| user.id);
     let stored = user.as_ref().map(|user| user.password_hash.clone());
     let fits = password::verify(sent.password, stored).await;
     let Some(user) = user.filter(|_| fits) else {
         gateway.throttle().failed(&who, now);
-        tracing::info!(login = %who, "sign-in refused");
-        return Err(Problem::new(
-            StatusCode::UNAUTHORIZED,
-            "wrong_login",
-            "login and password do not fit together",
-        )
-        .hint("check both; an admin can set a new password"));
+        // Not the login: it may be a password in the wrong field.
+        tracing::info!(user_id = ?known, "sign-in refused");
+        return Err(wrong_login());
     };
     gateway.throttle().succeeded(&who);
     let life = gateway.settings().token_life;
@@ -102,6 +101,15 @@ pub async fn sign_in(gateway: &Gateway, sent: Login) -> Result<SignedIn, Problem
             role: user.role,
         },
     })
+}
+
+fn wrong_login() -> Problem {
+    Problem::new(
+        StatusCode::UNAUTHORIZED,
+        "wrong_login",
+        "login and password do not fit together",
+    )
+    .hint("check both; an admin can set a new password")
 }
 
 /// Says as whom the request was signed.

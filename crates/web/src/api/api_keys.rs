@@ -13,8 +13,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use crate::auth::{Manage, May, SCOPES, new_api_key};
-use crate::extract::{Named, Sent};
+use crate::auth::{Manage, May, Principal, SCOPES, new_api_key};
+use crate::extract::{Named, Sent, check_time};
 use crate::gateway::Gateway;
 use crate::idempotency::ShownOnce;
 use crate::paging::Rows;
@@ -37,6 +37,7 @@ pub struct KeyView {
     pub created_at: DateTime<Utc>,
     pub expires_at: Option<DateTime<Utc>>,
     pub revoked_at: Option<DateTime<Utc>>,
+    /// To the minute.
     pub last_used_at: Option<DateTime<Utc>>,
 }
 
@@ -105,11 +106,8 @@ async fn create(
     if !(1..=200).contains(&sent.name.trim().len()) {
         return Err(Problem::unprocessable("a key's name has 1 to 200 bytes"));
     }
-    // A key that is limited makes no key that is limited less.
-    let beyond = |scope: &String| !who.scopes.contains(scope);
-    if !who.scopes.is_empty() && (sent.scopes.is_empty() || sent.scopes.iter().any(beyond)) {
-        return Err(Problem::forbidden("do all that the new key may"));
-    }
+    check_time("expires_at", sent.expires_at)?;
+    check_reach(&who, &sent.scopes)?;
     let (secret, hash) = new_api_key();
     let key = NewApiKey {
         name: sent.name.trim().to_owned(),
@@ -125,6 +123,15 @@ async fn create(
     let key = key.await?.into();
     let made = Json(CreatedKey { secret, key });
     Ok((StatusCode::CREATED, Extension(ShownOnce), made))
+}
+
+/// A key that is limited makes no key that is limited less.
+pub fn check_reach(who: &Principal, scopes: &[String]) -> Result<(), Problem> {
+    let beyond = |scope: &String| !who.scopes.contains(scope);
+    if !who.scopes.is_empty() && (scopes.is_empty() || scopes.iter().any(beyond)) {
+        return Err(Problem::forbidden("do all that the new key may"));
+    }
+    Ok(())
 }
 
 /// From now on the key opens nothing. Revoking twice is fine.

@@ -20,7 +20,7 @@ use crate::problem::Problem;
 
 const SHORTEST_PASSWORD: usize = 8;
 const LONGEST_PASSWORD: usize = 1024;
-const LONGEST_LOGIN: usize = 200;
+pub const LONGEST_LOGIN: usize = 200;
 
 pub fn routes() -> OpenApiRouter<Gateway> {
     OpenApiRouter::new()

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// So many wrong guesses are free; each further one doubles the wait.
 const FREE: u32 = 5;
@@ -13,8 +14,14 @@ const MEMORY: TimeDelta = TimeDelta::hours(1);
 /// More names than anyone mistypes; beyond it the oldest are forgotten.
 const MOST: usize = 10_000;
 
-#[derive(Debug, Default)]
-pub struct Throttle(Mutex<HashMap<String, Entry>>);
+/// Tries at the same time: each is counted before many more can begin.
+const TURNS: usize = 2;
+
+#[derive(Debug)]
+pub struct Throttle {
+    entries: Mutex<HashMap<String, Entry>>,
+    turns: Semaphore,
+}
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
@@ -31,7 +38,21 @@ impl Entry {
     }
 }
 
+impl Default for Throttle {
+    fn default() -> Self {
+        Self {
+            entries: Mutex::default(),
+            turns: Semaphore::new(TURNS),
+        }
+    }
+}
+
 impl Throttle {
+    /// To be held from before the wait is asked for until the try is counted.
+    pub async fn turn(&self) -> SemaphorePermit<'_> {
+        self.turns.acquire().await.expect("never closed")
+    }
+
     /// How long `who` has to wait before the next try; `None` when it may try now.
     pub fn wait(&self, who: &str, now: DateTime<Utc>) -> Option<TimeDelta> {
         let entries = self.entries();
@@ -66,7 +87,7 @@ impl Throttle {
     }
 
     fn entries(&self) -> std::sync::MutexGuard<'_, HashMap<String, Entry>> {
-        self.0
+        self.entries
             .lock()
             .expect("nothing panics while it holds the list")
     }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::health::{Check, checks};
 use super::page::{Filled, Frame, Shown, Trouble, Visitor, show};
 use super::shown::{Moment, kb_path};
-use crate::api::{kbs::checked_name, users};
+use crate::api::{api_keys::check_reach, kbs::checked_name, users};
 use crate::auth::{Manage, new_api_key};
 use crate::extract::Named;
 use crate::gateway::{Gateway, Setting};
@@ -126,6 +126,7 @@ async fn change_user(
     if who.user == Some(user) && change.disabled == Some(true) {
         return Err(Problem::conflict("you cannot lock yourself out").into());
     }
+    gateway.check_admin_stays(who.tenant, user, &change).await?;
     gateway
         .catalog()
         .update_user(who.tenant, user, change)
@@ -155,15 +156,15 @@ async fn create_key(
     if !form.scope.is_empty() && !known {
         return Err(Problem::invalid(format!("`{}` is not a scope", form.scope)).into());
     }
+    let scopes = Some(form.scope).into_iter();
+    let scopes: Vec<String> = scopes.filter(|scope| !scope.is_empty()).collect();
+    check_reach(&who, &scopes)?;
     let (secret, hash) = new_api_key();
     let key = NewApiKey {
         name: name.clone(),
         hash,
         role: form.role,
-        scopes: Some(form.scope)
-            .into_iter()
-            .filter(|scope| !scope.is_empty())
-            .collect(),
+        scopes,
         created_by: who.user,
         expires_at: None,
     };
