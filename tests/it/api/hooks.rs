@@ -1,4 +1,4 @@
-//! Webhooks: told when a run ends, signed, and told again until it was heard.
+//! Webhooks: told when a run or a job ends, signed, and told again until it was heard.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -13,9 +13,12 @@ use tokio::sync::mpsc;
 use web::signature;
 
 use super::served::Served;
-use crate::mill::text;
+use crate::mill::{Folder, text};
 
-super::on_both_catalogs!(an_end_is_told_signed_and_again_until_it_is_heard);
+super::on_both_catalogs!(
+    an_end_is_told_signed_and_again_until_it_is_heard,
+    the_end_of_a_job_is_told_signed_and_listed,
+);
 
 type Heard = (HeaderMap, Bytes);
 
@@ -47,6 +50,54 @@ async fn listen(answers: &[u16]) -> (String, mpsc::UnboundedReceiver<Heard>) {
     (url, receiver)
 }
 
+/// What was told, if the hook's secret signed it.
+fn signed(hook: &Value, (headers, body): &Heard) -> Value {
+    let secret = text(&hook["signing_secret"]);
+    let now = chrono::Utc::now();
+    assert_eq!(signature::verify(secret, headers, body, now), Ok(()));
+    serde_json::from_slice(body).unwrap()
+}
+
+/// The newest delivery of a hook, once it has arrived.
+async fn delivered(served: &Served, hook: &Value) -> Value {
+    let path = format!("/v1/webhooks/{}/deliveries", text(&hook["webhook_id"]));
+    loop {
+        let listed = served.get(&path).await.expect(200);
+        let one = listed["items"][0].clone();
+        if one["state"] == "delivered" {
+            return one;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn the_end_of_a_job_is_told_signed_and_listed(served: &Served) {
+    let (url, mut heard) = listen(&[]).await;
+    let body = json!({ "url": url, "kinds": ["job.completed"] });
+    let hook = served.post("/v1/webhooks", &body).await.expect(201);
+    let folder = Folder::of(&[
+        ("a.txt", "Something of a folder."),
+        ("b.txt", "Something beside it."),
+    ]);
+    let body = json!({ "kb": "default", "folder": { "roots": [folder.path()] } });
+    let job = served.post("/v1/jobs", &body).await.expect(201);
+    let path = format!("/v1/jobs/{}", text(&job["job_id"]));
+    let start = format!("{path}/start");
+    served.post(&start, &json!({})).await.expect(202);
+
+    let told = signed(&hook, &heard.recv().await.unwrap());
+    assert_eq!(told["type"], "job.completed");
+    assert_eq!(told["data"]["job_id"], job["job_id"]);
+    let ended = served.get(&path).await.expect(200);
+    assert_eq!(ended["status"], "completed", "nothing is told too early");
+    let delivery = delivered(served, &hook).await;
+    assert_eq!(
+        (&delivery["kind"], &delivery["attempts"]),
+        (&json!("job.completed"), &json!(1))
+    );
+    assert_eq!(delivery["payload"], told);
+}
+
 async fn an_end_is_told_signed_and_again_until_it_is_heard(served: &Served) {
     let (url, mut heard) = listen(&[500]).await;
     let body = json!({ "url": url, "kinds": ["run.succeeded"] });
@@ -57,22 +108,11 @@ async fn an_end_is_told_signed_and_again_until_it_is_heard(served: &Served) {
     let (headers, body) = heard.recv().await.unwrap();
     assert_eq!(first, body, "what was not heard is told again");
     assert_eq!(first_headers[signature::ID], headers[signature::ID]);
-    let secret = text(&hook["signing_secret"]);
-    let now = chrono::Utc::now();
-    assert_eq!(signature::verify(secret, &headers, &body, now), Ok(()));
-    let told: Value = serde_json::from_slice(&body).unwrap();
+    let told = signed(&hook, &(headers, body.clone()));
     assert_eq!(told["type"], "run.succeeded");
     assert_eq!(told["data"]["run_id"], done["run_id"]);
 
-    let path = format!("/v1/webhooks/{}/deliveries", text(&hook["webhook_id"]));
-    let delivery = loop {
-        let listed = served.get(&path).await.expect(200);
-        let one = listed["items"][0].clone();
-        if one["state"] == "delivered" {
-            break one;
-        }
-        tokio::task::yield_now().await;
-    };
+    let delivery = delivered(served, &hook).await;
     assert_eq!(
         (&delivery["attempts"], &delivery["last_status"]),
         (&json!(2), &json!(204))

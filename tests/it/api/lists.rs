@@ -6,12 +6,13 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::served::{Answer, Served, send};
-use crate::mill::text;
+use crate::mill::{Folder, text};
 
 super::on_both_catalogs!(
     a_list_is_read_by_cursor_or_by_page,
     events_go_on_after_the_last_one_that_was_heard,
     a_passage_comes_with_its_scores_its_marks_and_its_neighbours,
+    a_paused_source_is_synced_when_it_is_resumed,
 );
 
 async fn a_list_is_read_by_cursor_or_by_page(served: &Served) {
@@ -161,4 +162,16 @@ async fn a_passage_comes_with_its_scores_its_marks_and_its_neighbours(served: &S
         let refused = search(bad.clone()).await;
         assert!(matches!(refused.status.as_u16(), 400 | 422), "{bad}");
     }
+}
+
+async fn a_paused_source_is_synced_when_it_is_resumed(served: &Served) {
+    let folder = Folder::of(&[("a.txt", "Something of a source.")]);
+    let body = json!({ "kb": "default", "name": "notes", "folder": { "roots": [folder.path()] } });
+    let made = served.post("/v1/sources", &body).await.expect(201);
+    let path = format!("/v1/sources/{}", text(&made["source_id"]));
+    let act = async |what: &str| served.post(&format!("{path}/{what}"), &json!({})).await;
+    assert_eq!(act("pause").await.expect(200)["enabled"], false);
+    assert_eq!(act("sync").await.problem(409), "conflict");
+    assert_eq!(act("resume").await.expect(200)["enabled"], true);
+    act("sync").await.expect(202);
 }

@@ -1,10 +1,12 @@
 //! Who may do what, and until when.
 
+use futures::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::served::{Answer, PASSWORD, Served, send};
 use crate::mill::{Mill, text};
+use crate::served::FORM;
 use crate::server::Server;
 
 super::on_both_catalogs!(
@@ -30,11 +32,21 @@ async fn a_disabled_user_is_out_at_once_and_a_demoted_one_may_less(served: &Serv
         "forbidden"
     );
     served.get_as(&token, "/v1/documents").await.expect(200);
+    let stream = served.bare(Method::GET, "/v1/events/stream");
+    let mut stream = send(stream.bearer_auth(&token)).await;
+    assert_eq!(stream.status(), 200);
     change(json!({ "disabled": true })).await.expect(200);
     assert_eq!(
         served.get_as(&token, "/v1/documents").await.problem(401),
         "unauthorized"
     );
+    served.ingest("late.txt", "Not for Una any more.").await;
+    let mut told = Vec::new();
+    while let Some(piece) = stream.chunk().await.expect("the stream is ended") {
+        told.extend_from_slice(&piece);
+    }
+    let told = String::from_utf8(told).unwrap();
+    assert!(!told.contains("run.queued"), "{told}");
 
     let me = served.get("/v1/auth/me").await.expect(200);
     let own = format!("/v1/users/{}", text(&me["user_id"]));
@@ -98,6 +110,12 @@ async fn a_key_opens_what_it_was_made_for_until_it_is_revoked(served: &Served) {
         "forbidden",
         "a limited key makes no unlimited one"
     );
+    let form = served
+        .bare(Method::POST, "/admin/api-keys")
+        .bearer_auth(text(&manager["secret"]))
+        .header(FORM.0, FORM.1)
+        .body("name=all&role=admin&scope=");
+    assert_eq!(send(form).await.status(), 403, "nor on a page");
 
     let path = format!("/v1/api-keys/{}", text(&made["id"]));
     assert_eq!(
@@ -110,15 +128,23 @@ async fn a_key_opens_what_it_was_made_for_until_it_is_revoked(served: &Served) {
     );
 }
 
+async fn guess(served: &Served, login: &str) -> Answer {
+    let body = json!({ "login": login, "password": "not it" });
+    Answer::of(send(served.bare(Method::POST, "/v1/auth/login").json(&body)).await).await
+}
+
 async fn guessing_passwords_gets_slower(served: &Served) {
-    let guess = async || {
-        let body = json!({ "login": "admin", "password": "not it" });
-        Answer::of(send(served.bare(Method::POST, "/v1/auth/login").json(&body)).await).await
-    };
+    // Many at once are no way around it: the eleventh would have to wait half a minute.
+    let at_once = join_all((0..30).map(|_| guess(served, "una"))).await;
+    let heard = at_once.iter().filter(|answer| answer.status == 401).count();
+    let slowed = at_once.iter().filter(|answer| answer.status == 429).count();
+    assert_eq!(heard + slowed, 30);
+    assert!((1..=10).contains(&heard), "{heard} were heard");
+
     for _ in 0..5 {
-        assert_eq!(guess().await.problem(401), "wrong_login");
+        assert_eq!(guess(served, "admin").await.problem(401), "wrong_login");
     }
-    let slowed = guess().await;
+    let slowed = guess(served, "admin").await;
     assert_eq!(slowed.problem(429), "too_many_attempts");
     assert!(slowed.headers.contains_key("retry-after"));
 }
@@ -176,6 +202,33 @@ async fn a_key_is_rotated_by_its_name_without_signing_anyone_out() {
 }
 
 #[tokio::test]
+async fn a_configured_secret_is_rotated_without_signing_anyone_out() {
+    let started = |mill, newest: &str, old: &str| {
+        let variables = [
+            ("JWT_SECRET", newest),
+            ("GRISTMILL_AUTH_JWT_OLD_SECRETS", old),
+        ];
+        Served::with(mill, &variables)
+    };
+    let [first, second, third] = ["a", "b", "c"].map(|letter| letter.repeat(32));
+    let served = started(Mill::sqlite(), &first, "");
+    let oldest = served.token.clone();
+    let served = started(served.stop(), &second, &first);
+    served.get_as(&oldest, "/v1/documents").await.expect(200);
+    let old = served.token.clone();
+    let served = started(served.stop(), &third, &format!("{second}, {first}"));
+    for token in [&oldest, &old, &served.token] {
+        served.get_as(token, "/v1/documents").await.expect(200);
+    }
+    let kid = |token: &str| token.split('.').next().unwrap().to_owned();
+    assert_ne!(kid(&served.token), kid(&old), "the newest signs");
+    let served = started(served.stop(), &third, &second);
+    served.get_as(&old, "/v1/documents").await.expect(200);
+    let refused = served.get_as(&oldest, "/v1/documents").await;
+    assert_eq!(refused.problem(401), "unauthorized", "its key is gone");
+}
+
+#[tokio::test]
 async fn with_the_workers_stopped_everything_but_processing_works() {
     let mill = Mill::sqlite();
     let served = Served::with(mill, &[]);
@@ -192,6 +245,15 @@ async fn with_the_workers_stopped_everything_but_processing_works() {
         .get(&format!("/v1/runs/{}", text(&queued["run_id"])))
         .await;
     assert_eq!(run.expect(200)["status"], "queued");
+    let version = format!("/v1/versions/{}", text(&queued["version_id"]));
+    let original = served.get(&format!("{version}/original")).await;
+    assert_eq!(original.text, "Something that waits.");
+    for unread in ["text", "pages/1"] {
+        let unread = served.get(&format!("{version}/{unread}")).await;
+        assert_eq!(unread.problem(409), "conflict");
+    }
+    let none = served.get(&format!("{version}/chunks")).await.expect(200);
+    assert_eq!(none["items"], json!([]));
     let found = served.search("read before").await;
     assert_eq!(found["hits"][0]["document_id"], done["doc_id"]);
 }

@@ -33,6 +33,11 @@ async fn a_file_is_uploaded_followed_searched_and_skipped_the_next_time(served: 
     for name in ["version_id", "pages", "boxes", "char_range", "chunk_hash"] {
         assert!(!hit["citation"][name].is_null(), "{name}: {hit}");
     }
+    let path = format!("/v1/versions/{}/original", text(&queued["version_id"]));
+    let original = served.get(&path).await;
+    assert_eq!(original.text, "Rye bread keeps longer than wheat bread.");
+    let shown = original.headers["content-disposition"].to_str().unwrap();
+    assert_eq!(shown, "attachment; filename*=UTF-8''bread%2Etxt");
     let again = served
         .upload("bread.txt", "Rye bread keeps longer than wheat bread.")
         .await;
@@ -139,6 +144,15 @@ fn a_client_that_stops_sending_is_given_up_and_a_slow_one_is_not() {
     stalled.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 4"), "{answer}");
     assert!(answer.contains("broken_upload"), "{answer}");
+
+    // So is one whose file is only looked at.
+    let mut stalled = TcpStream::connect(&address).unwrap();
+    let head = head.replace("/v1/ingest", "/v1/chunk");
+    stalled.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stalled.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    assert!(answer.contains("application/problem+json"), "{answer}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ pub mod jobs;
 pub mod kbs;
 pub mod metrics;
 pub mod notices;
+pub mod original;
 pub mod runs;
 pub mod search;
 pub mod sources;
@@ -38,6 +39,7 @@ pub fn routes() -> OpenApiRouter<Gateway> {
         .merge(generations::routes())
         .merge(documents::routes())
         .merge(versions::routes())
+        .merge(original::routes())
         .merge(runs::routes())
         .merge(jobs::routes())
         .merge(sources::routes())

@@ -6,11 +6,11 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Json};
-use catalog::{Job, NewJob, NewSource, Source};
+use catalog::{Job, JobFilter, NewJob, NewSource, Page, Source, SourceChange};
 use chrono::{DateTime, Utc};
 use engine::bucket::BucketSource;
 use engine::jobs::FolderSource;
-use model::SourceId;
+use model::{JobStatus, SourceId, TenantId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -32,6 +32,8 @@ pub fn routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(list, create))
         .routes(routes!(show))
         .routes(routes!(sync))
+        .routes(routes!(pause))
+        .routes(routes!(resume))
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -262,4 +264,69 @@ pub(crate) async fn start_sync(
     };
     let job = catalog.create_job(who.tenant, job, now).await?;
     Ok(catalog.start_job(who.tenant, job.id, now).await?)
+}
+
+/// No sync begins from here on, and one under way waits.
+#[utoipa::path(post, path = "/v1/sources/{source}/pause", tag = "sources",
+    params(("source" = Uuid, Path)), responses((status = 200, body = SourceView)))]
+async fn pause(
+    State(gateway): State<Gateway>,
+    who: May<Manage>,
+    Named(source): Named<Uuid>,
+) -> Result<Json<SourceView>, Problem> {
+    let source = switch(&gateway, &who, SourceId::from_uuid(source), false).await?;
+    Ok(Json(source.into()))
+}
+
+/// Syncs may begin again, and one that waits goes on.
+#[utoipa::path(post, path = "/v1/sources/{source}/resume", tag = "sources",
+    params(("source" = Uuid, Path)), responses((status = 200, body = SourceView)))]
+async fn resume(
+    State(gateway): State<Gateway>,
+    who: May<Manage>,
+    Named(source): Named<Uuid>,
+) -> Result<Json<SourceView>, Problem> {
+    let source = switch(&gateway, &who, SourceId::from_uuid(source), true).await?;
+    Ok(Json(source.into()))
+}
+
+/// Turns a source on or off, and its job under way with it.
+pub(crate) async fn switch(
+    gateway: &Gateway,
+    who: &Principal,
+    source: SourceId,
+    on: bool,
+) -> Result<Source, Problem> {
+    let (catalog, now) = (gateway.catalog(), gateway.now());
+    let change = SourceChange {
+        enabled: Some(on),
+        ..SourceChange::default()
+    };
+    let changed = catalog
+        .update_source(who.tenant, source, change, now)
+        .await?;
+    let job = newest_job(gateway, who.tenant, source).await?;
+    match job.map(|job| (job.id, job.status)) {
+        Some((job, JobStatus::Running)) if !on => {
+            catalog.pause_job(who.tenant, job, now).await?;
+        }
+        Some((job, JobStatus::Paused)) if on => {
+            catalog.resume_job(who.tenant, job, now).await?;
+        }
+        _ => {}
+    }
+    Ok(changed)
+}
+
+pub(crate) async fn newest_job(
+    gateway: &Gateway,
+    tenant: TenantId,
+    source: SourceId,
+) -> Result<Option<Job>, Problem> {
+    let filter = JobFilter {
+        source: Some(source),
+        ..JobFilter::default()
+    };
+    let listed = gateway.catalog().jobs(tenant, filter, Page::first(1));
+    Ok(listed.await?.items.into_iter().next())
 }

@@ -5,11 +5,15 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::IntoResponse;
-use catalog::{ActivationCause, ActivationRow, LedgerEntry, Removal, Version, VersionState};
+use catalog::{
+    ActivationCause, ActivationRow, LedgerEntry, Listed, Page, Removal, Version, VersionState,
+};
 use chrono::{DateTime, Utc};
+use engine::objects;
 use engine::reading::Drawn;
-use index::{Flush, Space};
-use model::{ContentHash, DocumentId, Gap, UserId, VersionId, Warning};
+use futures::future::ready;
+use index::StoredChunk;
+use model::{ContentHash, DocumentId, Gap, TenantId, UserId, VersionId, Warning};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -20,7 +24,7 @@ use super::inspect::ChunkView;
 use crate::auth::{Manage, May, Read};
 use crate::extract::{Asked, Named, Sent};
 use crate::gateway::Gateway;
-use crate::paging::Rows;
+use crate::paging::{Paging, Rows};
 use crate::problem::Problem;
 
 pub fn routes() -> OpenApiRouter<Gateway> {
@@ -263,35 +267,64 @@ async fn text(
     Named(version): Named<Uuid>,
 ) -> Result<String, Problem> {
     let version = VersionId::from_uuid(version);
-    Ok(gateway.engine().text(who.tenant, version).await?)
+    match gateway.engine().text(who.tenant, version).await {
+        Ok(text) => Ok(text),
+        Err(error) => Err(gateway.unread(who.tenant, version, error).await),
+    }
+}
+
+impl Gateway {
+    /// Nothing is lost of a version that was never read, and it says so.
+    async fn unread(&self, tenant: TenantId, version: VersionId, error: engine::Error) -> Problem {
+        if !matches!(
+            error,
+            engine::Error::Objects(objects::Error::Missing { .. })
+        ) {
+            return error.into();
+        }
+        let read = |state| matches!(state, VersionState::Ready | VersionState::Superseded);
+        match self.catalog().version(tenant, version).await {
+            Ok(version) if read(version.state) => error.into(),
+            Ok(version) => Problem::conflict("the version has not been read")
+                .hint(format!("how it stands: GET /v1/runs/{}", version.run)),
+            Err(error) => error.into(),
+        }
+    }
 }
 
 /// The chunks of the version, in reading order.
 #[utoipa::path(get, path = "/v1/versions/{version}/chunks", tag = "documents",
-    params(("version" = Uuid, Path)), responses((status = 200, body = Rows<ChunkView>)))]
+    params(("version" = Uuid, Path), Paging),
+    responses((status = 200, body = Rows<ChunkView>)))]
 async fn chunks(
     State(gateway): State<Gateway>,
     who: May<Read>,
     Named(version): Named<Uuid>,
+    Asked(paging): Asked<Paging>,
 ) -> Result<Json<Rows<ChunkView>>, Problem> {
     let version = VersionId::from_uuid(version);
-    let version = gateway.catalog().version(who.tenant, version).await?;
-    let space = Space {
-        tenant: version.tenant,
-        kb: version.kb,
-        generation: version.generation.id,
+    let stored = gateway.engine().chunks(who.tenant, version).await?;
+    let read = |page: Page| ready(part(&stored, &page));
+    let view = |stored: StoredChunk| ChunkView::new(&stored.id.unit, stored.chunk);
+    Ok(Json(Rows::of(paging.read(read).await?, view)))
+}
+
+/// A page of what is there already; its cursor counts what came before it.
+fn part<T: Clone>(all: &[T], page: &Page) -> Result<Listed<T>, catalog::Error> {
+    let from = match &page.after {
+        None => 0,
+        Some(cursor) => cursor.parse().map_err(|_| catalog::Error::NotFound {
+            what: "page",
+            id: cursor.clone(),
+        })?,
     };
-    let needed = Flush(version.needs_flush.unwrap_or(0));
-    let snapshot = gateway.engine().parts().index.snapshot(needed).await;
-    let snapshot = snapshot.map_err(engine::Error::from)?;
-    let stored = snapshot.chunks_of(space, version.id).await;
-    let stored = stored.map_err(engine::Error::from)?.into_iter();
-    Ok(Json(Rows {
-        items: stored
-            .map(|s| ChunkView::new(&s.id.unit, s.chunk))
-            .collect(),
-        next: None,
-    }))
+    let rest = all.get(from..).unwrap_or_default();
+    let items = rest[..rest.len().min(page.limit as usize)].to_vec();
+    let next = from.saturating_add(items.len());
+    Ok(Listed {
+        next: (next < all.len()).then(|| next.to_string()),
+        items,
+    })
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -315,7 +348,10 @@ async fn page(
 ) -> Result<impl IntoResponse, Problem> {
     let version = VersionId::from_uuid(version);
     // The catalog is asked first: a page of another tenant's version is as unknown as any.
-    let structure = gateway.engine().structure(who.tenant, version).await?;
+    let structure = match gateway.engine().structure(who.tenant, version).await {
+        Ok(structure) => structure,
+        Err(error) => return Err(gateway.unread(who.tenant, version, error).await),
+    };
     if !(1..=structure.pages.len()).contains(&(page as usize)) {
         return Err(Problem::not_found("page", page));
     }
@@ -328,4 +364,32 @@ async fn page(
         (CACHE_CONTROL, "private, max-age=86400, immutable"),
     ];
     Ok((StatusCode::OK, headers, image.await?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_on_one_page_and_the_last_page_says_so() {
+        let all: Vec<u32> = (0..7).collect();
+        let page = |after: Option<&str>| Page {
+            after: after.map(str::to_owned),
+            limit: 3,
+        };
+        let (mut seen, mut after) = (Vec::new(), None);
+        loop {
+            let listed = part(&all, &page(after.as_deref())).unwrap();
+            seen.extend(listed.items);
+            after = listed.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(seen, all);
+        assert!(part(&all, &page(Some("9"))).unwrap().items.is_empty());
+        let last = usize::MAX.to_string();
+        assert!(part(&all, &page(Some(&last))).unwrap().next.is_none());
+        assert!(part(&all, &page(Some("-1"))).is_err());
+    }
 }

@@ -15,7 +15,7 @@ use catalog::{
 };
 use engine::jobs::FolderSource;
 use futures::future::try_join_all;
-use model::{JobId, JobStatus, TenantId};
+use model::{JobId, JobStatus};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -309,18 +309,4 @@ async fn cancel(
     let job = JobId::from_uuid(job);
     gateway.engine().cancel_job(who.tenant, job).await?;
     Ok(after(&headers, job))
-}
-
-/// The newest job of a source.
-pub async fn newest(
-    gateway: &Gateway,
-    tenant: TenantId,
-    source: model::SourceId,
-) -> Result<Option<Job>, Problem> {
-    let filter = JobFilter {
-        source: Some(source),
-        ..JobFilter::default()
-    };
-    let listed = gateway.catalog().jobs(tenant, filter, Page::first(1));
-    Ok(listed.await?.items.into_iter().next())
 }

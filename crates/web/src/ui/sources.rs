@@ -5,16 +5,16 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Redirect;
 use axum::routing::{get, post};
-use catalog::{JobChanges, NewSource, Source, SourceChange};
+use catalog::{JobChanges, NewSource, Source};
 use futures::future::try_join_all;
-use model::{JobStatus, SourceId};
+use model::SourceId;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::jobs::{JobLine, folder, newest, roots};
+use super::jobs::{JobLine, folder, roots};
 use super::page::{Filled, Frame, Shown, Trouble, Visitor, show};
 use super::shown::{Moment, State as Word};
-use crate::api::sources::{checked_name, start_sync};
+use crate::api::sources::{checked_name, newest_job, start_sync, switch};
 use crate::auth::{Manage, Principal, Read};
 use crate::extract::Named;
 use crate::gateway::Gateway;
@@ -51,7 +51,7 @@ impl SourceLine {
     async fn read(gateway: &Gateway, who: &Principal, source: Source) -> Result<Self, Problem> {
         let catalog = gateway.catalog();
         let kb = catalog.kb(who.tenant, source.kb).await?;
-        let job = match newest(gateway, who.tenant, source.id).await? {
+        let job = match newest_job(gateway, who.tenant, source.id).await? {
             None => None,
             Some(job) => {
                 let changes = catalog.job_changes(who.tenant, job.id).await?;
@@ -132,21 +132,12 @@ async fn sync(
     Ok(Redirect::to("/sources"))
 }
 
-/// No sync begins from here on, and one under way waits.
 async fn pause(
     State(gateway): State<Gateway>,
     who: Visitor<Manage>,
     Named(source): Named<Uuid>,
 ) -> Result<Redirect, Trouble> {
-    let source = SourceId::from_uuid(source);
-    let now = switch(&gateway, &who, source, false).await?;
-    let (catalog, job) = (
-        gateway.catalog(),
-        newest(&gateway, who.tenant, source).await?,
-    );
-    if let Some(job) = job.filter(|job| job.status == JobStatus::Running) {
-        catalog.pause_job(who.tenant, job.id, now).await?;
-    }
+    switch(&gateway, &who, SourceId::from_uuid(source), false).await?;
     Ok(Redirect::to("/sources"))
 }
 
@@ -155,32 +146,6 @@ async fn resume(
     who: Visitor<Manage>,
     Named(source): Named<Uuid>,
 ) -> Result<Redirect, Trouble> {
-    let source = SourceId::from_uuid(source);
-    let now = switch(&gateway, &who, source, true).await?;
-    let (catalog, job) = (
-        gateway.catalog(),
-        newest(&gateway, who.tenant, source).await?,
-    );
-    if let Some(job) = job.filter(|job| job.status == JobStatus::Paused) {
-        catalog.resume_job(who.tenant, job.id, now).await?;
-    }
+    switch(&gateway, &who, SourceId::from_uuid(source), true).await?;
     Ok(Redirect::to("/sources"))
-}
-
-async fn switch(
-    gateway: &Gateway,
-    who: &Principal,
-    source: SourceId,
-    enabled: bool,
-) -> Result<chrono::DateTime<chrono::Utc>, Problem> {
-    let now = gateway.now();
-    let change = SourceChange {
-        enabled: Some(enabled),
-        ..SourceChange::default()
-    };
-    let catalog = gateway.catalog();
-    catalog
-        .update_source(who.tenant, source, change, now)
-        .await?;
-    Ok(now)
 }
