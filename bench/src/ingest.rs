@@ -13,16 +13,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use catalog::{FirstStart, GenerationSpec, JobCounters, NewJob, NewSource, Page};
-use engine::jobs::FolderSource;
+use catalog::{JobCounters, Page};
 use engine::{Engine, Objects, Parts, SystemClock};
-use model::{ChunkPolicy, JobStatus, SourceId, TenantId};
+use model::JobStatus;
 use object_store::local::LocalFileSystem;
 use sandbox::{Program, Sandbox};
 use serde::Deserialize;
 
 use crate::peers::{model_folder, python, root};
 use crate::report::{Report, cpu_time};
+use crate::source::Source;
 
 const FILES: usize = 1_000;
 const EDITED: usize = FILES / 100;
@@ -155,10 +155,7 @@ fn edit(path: &Path) -> anyhow::Result<()> {
 
 struct Bench {
     engine: Arc<Engine>,
-    tenant: TenantId,
-    source: SourceId,
-    kb: model::KbId,
-    config: serde_json::Value,
+    source: Source,
 }
 
 struct Ingested {
@@ -189,64 +186,19 @@ impl Bench {
             figures: engine::Figures::new(store("figures")?),
         };
         let engine = Arc::new(Engine::new(engine::Settings::default(), parts));
-        Self::furnish(engine, files).await
-    }
-
-    async fn furnish(engine: Arc<Engine>, files: &Path) -> anyhow::Result<Self> {
-        let parts = engine.parts();
-        let (now, info) = (parts.clock.now(), parts.embedder.info());
-        let first = FirstStart {
-            tenant_name: "bench".into(),
-            admin_login: "bench".into(),
-            admin_password_hash: String::new(),
-            kb_name: "bench".into(),
-            generation: GenerationSpec {
-                model: info.name.clone(),
-                dimension: info.dimension,
-                policy: ChunkPolicy::for_limit(info.max_tokens),
-            },
-        };
-        let first = parts.catalog.ensure_first_start(first, now).await?;
-        let config = serde_json::to_value(FolderSource {
-            roots: vec![files.to_owned()],
-            metadata: serde_json::Map::new(),
-            remove_missing: false,
-        })?;
-        let source = NewSource {
-            kb: first.kb,
-            kind: "folder".into(),
-            name: "bench".into(),
-            config: config.clone(),
-        };
-        let source = parts
-            .catalog
-            .create_source(first.tenant, source, now)
-            .await?;
-        Ok(Self {
-            tenant: first.tenant,
-            source: source.id,
-            kb: first.kb,
-            config,
-            engine,
-        })
+        let source = Source::new(&engine, files).await?;
+        Ok(Self { engine, source })
     }
 
     /// A job over the whole folder, from its start to its end. The parsing children count.
     async fn ingest(&self) -> anyhow::Result<Ingested> {
         let catalog = &self.engine.parts().catalog;
-        let now = self.engine.parts().clock.now();
-        let job = NewJob {
-            kb: self.kb,
-            source: Some(self.source),
-            config: self.config.clone(),
-            initiated_by: None,
-        };
-        let job = catalog.create_job(self.tenant, job, now).await?;
+        let tenant = self.source.tenant;
         let (begun, used) = (Instant::now(), cpu_of_all());
-        catalog.start_job(self.tenant, job.id, now).await?;
+        let job = self.source.start(&self.engine).await?;
         let workers = shell::Workers::start(self.engine.clone(), shell::Settings::default());
         let counters = loop {
-            let job = catalog.job(self.tenant, job.id).await?;
+            let job = catalog.job(tenant, job).await?;
             match job.status {
                 JobStatus::Completed => break job.counters,
                 JobStatus::Running => tokio::time::sleep(Duration::from_millis(20)).await,
@@ -266,11 +218,11 @@ impl Bench {
     async fn inputs(&self) -> anyhow::Result<Vec<String>> {
         let (parts, mut inputs) = (self.engine.parts(), Vec::new());
         let (tokens, limit) = (parts.embedder.tokens(), parts.embedder.info().max_tokens);
-        let mut page = Page::first(Page::MAX);
+        let (tenant, mut page) = (self.source.tenant, Page::first(Page::MAX));
         loop {
-            let active = parts.catalog.all_active(Some(self.tenant), page).await?;
+            let active = parts.catalog.all_active(Some(tenant), page).await?;
             for version in &active.items {
-                for stored in self.engine.chunks(self.tenant, version.version).await? {
+                for stored in self.engine.chunks(tenant, version.version).await? {
                     let input =
                         pipeline::chunk::embedder_input(&stored.chunk, limit as usize, &*tokens);
                     inputs.push(input.0);

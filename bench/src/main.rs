@@ -20,6 +20,7 @@ mod quantised;
 mod report;
 mod scale;
 mod series;
+mod source;
 mod thread;
 
 use std::process::ExitCode;

@@ -12,7 +12,8 @@ use engine::Engine;
 use model::{JobId, JobStatus, TenantId};
 
 use crate::report::Report;
-use crate::thread::{open, start};
+use crate::source::Source;
+use crate::thread::open;
 
 const DOCUMENTS: usize = 10_000;
 const TENTHS: usize = 10;
@@ -30,7 +31,8 @@ async fn measure(report: &mut Report, documents: usize) -> anyhow::Result<()> {
     write_files(files.path(), documents)?;
     let data = tempfile::tempdir()?;
     let engine = Arc::new(open(data.path()).await?);
-    let (tenant, job) = start(&engine, files.path()).await?;
+    let source = Source::new(&engine, files.path()).await?;
+    let (tenant, job) = (source.tenant, source.start(&engine).await?);
     let workers = shell::Workers::start(engine.clone(), shell::Settings::default());
 
     let mut rates = Vec::with_capacity(TENTHS);

@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use catalog::{FirstStart, GenerationSpec, JobFilter, NewJob, NewSource, Page};
-use engine::jobs::FolderSource;
+use catalog::{JobFilter, Page};
 use engine::{Engine, Objects, Parts, SyncedFolder, SystemClock};
 use model::{ChunkPolicy, TokenCounter};
 use parse::Hints;
@@ -19,6 +18,7 @@ use providers::{Embedder, HashEmbedder, HashSettings, ModelInfo};
 use sandbox::{Program, Sandbox};
 
 use crate::report::{Report, cpu_time};
+use crate::source::Source;
 
 const FILES: usize = 2_000;
 
@@ -31,11 +31,12 @@ async fn measure(report: &mut Report) -> anyhow::Result<()> {
     write_files(files.path())?;
     let data = tempfile::tempdir()?;
     let engine = Arc::new(open(data.path()).await?);
-    let job = start(&engine, files.path()).await?;
+    let source = Source::new(&engine, files.path()).await?;
+    let job = source.start(&engine).await?;
 
     let (begun, cpu) = (Instant::now(), cpu_time());
     let workers = shell::Workers::start(engine.clone(), shell::Settings::default());
-    wait_for(&engine, job).await?;
+    wait_for(&engine, (source.tenant, job)).await?;
     let (wall, cpu) = (begun.elapsed(), cpu_time() - cpu);
     workers.stop(Duration::from_secs(5)).await;
 
@@ -104,51 +105,6 @@ pub async fn open(data: &Path) -> anyhow::Result<Engine> {
         figures: engine::Figures::new(store("figures")?),
     };
     Ok(Engine::new(engine::Settings::default(), parts))
-}
-
-pub async fn start(
-    engine: &Engine,
-    files: &Path,
-) -> anyhow::Result<(model::TenantId, model::JobId)> {
-    let parts = engine.parts();
-    let now = parts.clock.now();
-    let info = parts.embedder.info();
-    let first = FirstStart {
-        tenant_name: "bench".into(),
-        admin_login: "bench".into(),
-        admin_password_hash: String::new(),
-        kb_name: "bench".into(),
-        generation: GenerationSpec {
-            model: info.name.clone(),
-            dimension: info.dimension,
-            policy: ChunkPolicy::for_limit(info.max_tokens),
-        },
-    };
-    let first = parts.catalog.ensure_first_start(first, now).await?;
-    let config = serde_json::to_value(FolderSource {
-        roots: vec![files.to_owned()],
-        metadata: serde_json::Map::new(),
-        remove_missing: false,
-    })?;
-    let source = NewSource {
-        kb: first.kb,
-        kind: "folder".into(),
-        name: "bench".into(),
-        config: config.clone(),
-    };
-    let source = parts
-        .catalog
-        .create_source(first.tenant, source, now)
-        .await?;
-    let job = NewJob {
-        kb: first.kb,
-        source: Some(source.id),
-        config,
-        initiated_by: None,
-    };
-    let job = parts.catalog.create_job(first.tenant, job, now).await?;
-    parts.catalog.start_job(first.tenant, job.id, now).await?;
-    Ok((first.tenant, job.id))
 }
 
 async fn wait_for(
