@@ -1,5 +1,7 @@
 //! Scenarios through the public surfaces: the command line, the API, the manifests.
 
+#![expect(clippy::disallowed_methods, reason = "tests write their own files")]
+
 mod api;
 mod browser;
 mod cancel;

@@ -68,7 +68,7 @@ impl Folder {
         if rules.exists() {
             return Ok(());
         }
-        fs::write(&rules, "*\n").with_context(|| format!("cannot write `{}`", rules.display()))
+        write_rules(&rules).with_context(|| format!("cannot write `{}`", rules.display()))
     }
 
     pub fn join(&self, name: &str) -> PathBuf {
@@ -79,6 +79,10 @@ impl Folder {
         &self.path
     }
 
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a lock outlives nobody: who holds it says so anew"
+    )]
     pub fn claim(&self) -> anyhow::Result<Claimed> {
         let path = self.join("lock");
         let mut file = OpenOptions::new()
@@ -111,9 +115,7 @@ impl Folder {
         if has_catalog {
             // The database gives its own mode to the files it keeps beside itself.
             let path = self.join(CATALOG);
-            let mut options = OpenOptions::new();
-            let made = options.append(true).create(true).mode(0o600).open(&path);
-            made.with_context(|| format!("cannot open `{}`", path.display()))?;
+            make_owned(&path).with_context(|| format!("cannot open `{}`", path.display()))?;
         }
         restrict(&self.path, 0o700)?;
         let beside = ["-wal", "-shm"].map(|end| format!("{CATALOG}{end}"));
@@ -138,6 +140,25 @@ impl Folder {
 }
 
 const CATALOG: &str = "catalog.db";
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is where it becomes an effect"
+)]
+fn write_rules(path: &Path) -> std::io::Result<()> {
+    durable::effect_blocking("app.write_ignore_rules", || fs::write(path, "*\n"))
+}
+
+/// A file only its owner reads, empty unless it is there.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is where it becomes an effect"
+)]
+fn make_owned(path: &Path) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600);
+    durable::effect_blocking("app.make_catalog_file", || options.open(path)).map(drop)
+}
 
 /// Takes away what a mode gives to others, and says so.
 fn restrict(path: &Path, mode: u32) -> anyhow::Result<()> {
@@ -187,6 +208,10 @@ fn refuse_anothers(path: &Path) -> anyhow::Result<()> {
 
 impl Lock {
     /// Tells others where to call.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a lock outlives nobody: who holds it says so anew"
+    )]
     pub fn publish(&mut self, holder: &Holder) -> anyhow::Result<()> {
         let text = serde_json::to_string(holder).context("cannot describe this server")?;
         self.file.set_len(0)?;
@@ -198,6 +223,7 @@ impl Lock {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test writes its own files")]
 mod tests {
     use uuid::Uuid;
 

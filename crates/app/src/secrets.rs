@@ -107,8 +107,14 @@ pub fn unshown_password(folder: &Folder) -> Option<String> {
 }
 
 /// Somebody has seen it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is where it becomes an effect"
+)]
 pub fn forget_password(folder: &Folder) -> anyhow::Result<()> {
-    fs::remove_file(folder.join(FIRST_PASSWORD)).context("cannot forget the first password")
+    let path = folder.join(FIRST_PASSWORD);
+    durable::effect_blocking("app.forget_first_password", || fs::remove_file(path))
+        .context("cannot forget the first password")
 }
 
 fn write(folder: &Folder, secrets: &Secrets) -> anyhow::Result<()> {
@@ -116,6 +122,7 @@ fn write(folder: &Folder, secrets: &Secrets) -> anyhow::Result<()> {
 }
 
 /// Whole or not at all: written beside, synced, then renamed.
+#[expect(clippy::disallowed_methods, reason = "the caller makes it an effect")]
 fn write_file(folder: &Folder, name: &str, text: &str) -> anyhow::Result<()> {
     let beside = folder.join(&format!("{name}.new"));
     let mut file = OpenOptions::new()

@@ -76,10 +76,17 @@ fn check_kind(manifest: &Manifest, postgres: bool) -> anyhow::Result<()> {
 }
 
 /// A catalog in a database of its own is loaded into it; any other came with the folder.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is where it becomes an effect"
+)]
 async fn load_catalog(config: &Config, restored: &Restored) -> anyhow::Result<()> {
     let settings = catalog_settings(&Folder::create(&config.data)?, config);
     catalog::load(&settings, &restored.catalog)
         .await
         .context("cannot load the catalog")?;
-    std::fs::remove_dir_all(&restored.catalog).context("cannot tidy up")
+    durable::effect_blocking("app.tidy_restored", || {
+        std::fs::remove_dir_all(&restored.catalog)
+    })
+    .context("cannot tidy up")
 }

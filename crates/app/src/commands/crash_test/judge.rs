@@ -66,7 +66,8 @@ fn wrong(calm: &State, state: &State) -> Option<String> {
     let counts = |s: &State| format!("{} documents and {} chunks", s.documents, s.chunks);
     if state.digest != calm.digest {
         return Some(format!(
-            "the digest differs: {} instead of {}",
+            "the digest is {}, of {} instead of {}",
+            state.digest,
             counts(state),
             counts(calm)
         ));

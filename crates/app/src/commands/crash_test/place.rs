@@ -30,6 +30,7 @@ pub enum Ended {
 }
 
 impl Place {
+    #[expect(clippy::disallowed_methods, reason = "in a scratch folder")]
     pub async fn create(config: &Config) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
         let schema = match config.catalog.url.as_str() {

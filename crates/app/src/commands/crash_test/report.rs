@@ -118,7 +118,7 @@ impl Report {
         ));
         let wrong: Vec<_> = self.outcomes.iter().filter(|o| o.wrong.is_some()).collect();
         if wrong.is_empty() {
-            out.push_str("all digests equal\n");
+            out.push_str(&format!("all digests equal: {}\n", self.calm.digest));
         } else {
             out.push_str(&format!("{} ended otherwise\n", wrong.len()));
         }

@@ -76,6 +76,7 @@ impl World {
     }
 
     /// A folder of this machine, and the job that read it.
+    #[expect(clippy::disallowed_methods, reason = "in a scratch folder")]
     async fn furnish_source(&mut self) -> anyhow::Result<()> {
         let file = self.folder.path().join("note.md");
         std::fs::write(file, format!("# Note\n\nA note on {}.\n", self.mark))?;
