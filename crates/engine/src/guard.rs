@@ -63,12 +63,29 @@ impl Engine {
     }
 
     /// One round: work that went missing is recreated, jobs whose counters are wrong are put
-    /// right, cancels that were interrupted end.
+    /// right, cancels that were interrupted end. Each is counted as it is done, and one that
+    /// fails keeps no other from its turn.
     pub async fn guard(&self) -> Result<Guarded, Error> {
-        let catalog = &self.parts.catalog;
+        let mut guarded = Guarded::default();
+        let parts = [
+            self.recreate_work(&mut guarded.runs_recreated).await,
+            self.recount_jobs(&mut guarded.jobs_recounted).await,
+            self.finish_cancels(&mut guarded.cancels_finished).await,
+        ];
+        let mut kept = self.kept();
+        kept.guarded.runs_recreated += guarded.runs_recreated;
+        kept.guarded.jobs_recounted += guarded.jobs_recounted;
+        kept.guarded.cancels_finished += guarded.cancels_finished;
+        drop(kept);
+        let ended: Result<(), Error> = parts.into_iter().collect();
+        ended.map(|()| guarded)
+    }
+
+    async fn recreate_work(&self, recreated: &mut u64) -> Result<(), Error> {
         let Settings { queued, running } = self.settings.guard;
         let untouched = Untouched { queued, running };
         let now = self.parts.clock.now();
+        let catalog = &self.parts.catalog;
         let runs = catalog.recreate_missing_work(untouched, now).await?;
         for run in &runs {
             tracing::warn!(run_id = %run, "a run had no work left; it was given back");
@@ -76,28 +93,27 @@ impl Engine {
         if !runs.is_empty() {
             self.work_added();
         }
-        let recounted = self.recount_jobs().await?;
-        let canceling = catalog.canceling().await?;
-        for &(tenant, job) in &canceling {
-            self.finish_cancel(tenant, job).await?;
-            tracing::info!(tenant_id = %tenant, job_id = %job, "finished an interrupted cancel");
+        *recreated += runs.len() as u64;
+        Ok(())
+    }
+
+    async fn finish_cancels(&self, finished: &mut u64) -> Result<(), Error> {
+        let mut ended = Ok(());
+        for (tenant, job) in self.parts.catalog.canceling().await? {
+            match self.finish_cancel(tenant, job).await {
+                Ok(_) => {
+                    tracing::info!(tenant_id = %tenant, job_id = %job, "finished an interrupted cancel");
+                    *finished += 1;
+                }
+                Err(error) => ended = ended.and(Err(error)),
+            }
         }
-        let guarded = Guarded {
-            runs_recreated: runs.len() as u64,
-            cancels_finished: canceling.len() as u64,
-            jobs_recounted: recounted,
-            ..Guarded::default()
-        };
-        let mut kept = self.kept();
-        kept.guarded.runs_recreated += guarded.runs_recreated;
-        kept.guarded.cancels_finished += guarded.cancels_finished;
-        kept.guarded.jobs_recounted += guarded.jobs_recounted;
-        Ok(guarded)
+        ended
     }
 
     /// A job ends when its counter says so. Were the counter ever wrong, the job would wait
     /// for ever: that is a fault of ours, and loud, but no reason to wait.
-    async fn recount_jobs(&self) -> Result<u64, Error> {
+    async fn recount_jobs(&self, put_right: &mut u64) -> Result<(), Error> {
         let now = self.parts.clock.now();
         let recounted = self.parts.catalog.recount_jobs(now).await?;
         for job in &recounted {
@@ -107,6 +123,7 @@ impl Engine {
                 "a job had counted its open runs wrongly; it was put right"
             );
         }
-        Ok(recounted.len() as u64)
+        *put_right += recounted.len() as u64;
+        Ok(())
     }
 }

@@ -55,65 +55,86 @@ pub struct Tidied {
     pub leftovers: u64,
 }
 
+impl Tidied {
+    fn add(&mut self, more: &Self) {
+        self.staged += more.staged;
+        self.originals += more.originals;
+        self.uploads += more.uploads;
+        self.purged += more.purged;
+        self.unreachable += more.unreachable;
+        self.leftovers += more.leftovers;
+    }
+}
+
+fn note(tidied: &Tidied) {
+    let Tidied {
+        staged,
+        originals,
+        uploads,
+        purged,
+        unreachable,
+        leftovers,
+    } = tidied;
+    tracing::info!(
+        staged,
+        originals,
+        uploads,
+        purged,
+        unreachable,
+        leftovers,
+        "took away what nobody needs"
+    );
+}
+
 /// Uploads ended, and originals asked about, in one go.
 const AT_ONCE: usize = 100;
 
 impl Engine {
-    /// One round.
+    /// One round. What it took away is logged and counted, however the round ended.
     pub async fn tidy(&self) -> Result<Tidied, Error> {
-        let tidied = Tidied {
-            uploads: self.expire_uploads().await?,
-            staged: self.tidy_staging().await?,
-            purged: self.finish_purges().await?,
-            originals: self.tidy_originals().await?,
-            unreachable: self.tidy_index().await?,
-            leftovers: self.tidy_versions().await?,
-        };
+        let mut tidied = Tidied::default();
+        let ended = self.tidy_all(&mut tidied).await;
+        if tidied != Tidied::default() {
+            note(&tidied);
+            self.kept().tidied.add(&tidied);
+        }
+        ended.map(|()| tidied)
+    }
+
+    /// A part that fails keeps no other from its turn.
+    async fn tidy_all(&self, tidied: &mut Tidied) -> Result<(), Error> {
+        let parts = [
+            self.expire_uploads(&mut tidied.uploads).await,
+            self.tidy_staging(&mut tidied.staged).await,
+            self.finish_purges(&mut tidied.purged).await,
+            self.tidy_originals(&mut tidied.originals).await,
+            self.tidy_index(&mut tidied.unreachable).await,
+            self.tidy_versions(&mut tidied.leftovers).await,
+            self.prune().await,
+        ];
+        parts.into_iter().collect()
+    }
+
+    /// What is kept for a time and no longer.
+    async fn prune(&self) -> Result<(), Error> {
         let now = self.parts.clock.now();
         let before = now - delta(self.settings.janitor.events);
         self.parts.catalog.prune(before, now).await?;
         self.figures().expire(now).await?;
-        let Tidied {
-            staged,
-            originals,
-            uploads,
-            purged,
-            unreachable,
-            leftovers,
-        } = tidied;
-        if tidied != Tidied::default() {
-            tracing::info!(
-                staged,
-                originals,
-                uploads,
-                purged,
-                unreachable,
-                leftovers,
-                "took away what nobody needs"
-            );
-        }
-        let mut kept = self.kept();
-        kept.tidied.staged += staged;
-        kept.tidied.originals += originals;
-        kept.tidied.uploads += uploads;
-        kept.tidied.purged += purged;
-        kept.tidied.unreachable += unreachable;
-        kept.tidied.leftovers += leftovers;
-        Ok(tidied)
+        Ok(())
     }
 
-    async fn expire_uploads(&self) -> Result<u64, Error> {
-        let mut ended = 0;
+    async fn expire_uploads(&self, ended: &mut u64) -> Result<(), Error> {
         loop {
             let now = self.parts.clock.now();
             let overdue = self.parts.catalog.overdue_uploads(now, AT_ONCE as u32);
             let overdue = overdue.await?;
             for upload in &overdue {
                 self.expire_upload(upload, now).await?;
+                *ended += 1;
             }
-            ended += overdue.len() as u64;
             if overdue.len() < AT_ONCE {
-                return Ok(ended);
+                return Ok(());
             }
         }
     }
@@ -129,8 +150,7 @@ impl Engine {
     }
 
     /// Whoever asked for a purge the process died in was told nothing; it is done all the same.
-    async fn finish_purges(&self) -> Result<u64, Error> {
-        let mut purged = 0;
+    async fn finish_purges(&self, purged: &mut u64) -> Result<(), Error> {
         loop {
             let some = self.parts.catalog.purging(AT_ONCE as u32).await?;
             let mut of: BTreeMap<TenantId, Vec<Removing>> = BTreeMap::new();
@@ -139,26 +159,26 @@ impl Engine {
             }
             for (tenant, versions) in of {
                 self.forget(tenant, &versions).await?;
+                *purged += versions.len() as u64;
                 self.reclaim(tenant, &versions).await?;
             }
-            purged += some.len() as u64;
             if some.len() < AT_ONCE {
-                return Ok(purged);
+                return Ok(());
             }
         }
     }
 
-    async fn tidy_staging(&self) -> Result<u64, Error> {
+    async fn tidy_staging(&self, taken: &mut u64) -> Result<(), Error> {
         let staged = self.parts.objects.list_below(&Key::all_staged()).await?;
         let before = self.parts.clock.now() - delta(self.settings.janitor.orphans);
-        let mut taken = self.tidy_unfinished(before).await?;
+        *taken += self.tidy_unfinished(before).await?;
         for (key, meta) in staged {
             if self.is_old(&meta) && self.is_done_with(&key, &meta).await? {
                 self.parts.objects.delete(&key).await?;
-                taken += 1;
+                *taken += 1;
             }
         }
-        Ok(taken)
+        Ok(())
     }
 
     /// What a process that was killed in the middle of a write left in a local store, which
@@ -194,12 +214,11 @@ impl Engine {
     }
 
     /// What the index holds of versions that are gone cannot be reached by any search.
-    async fn tidy_index(&self) -> Result<u64, Error> {
+    async fn tidy_index(&self, forgotten: &mut u64) -> Result<(), Error> {
         let mut held: BTreeMap<TenantId, Vec<(Space, VersionId)>> = BTreeMap::new();
         for (space, version, _) in self.view(0).await?.versions().await? {
             held.entry(space.tenant).or_default().push((space, version));
         }
-        let mut forgotten = 0;
         for (tenant, versions) in held {
             for some in versions.chunks(AT_ONCE) {
                 let ids: Vec<_> = some.iter().map(|(_, version)| *version).collect();
@@ -208,17 +227,16 @@ impl Engine {
                 for (space, version) in some.iter().filter(|(_, v)| unknown.contains(v)) {
                     let receipt = self.parts.index.forget(*space, *version).await?;
                     receipt.durable().await?;
-                    forgotten += 1;
+                    *forgotten += 1;
                 }
             }
         }
-        Ok(forgotten)
+        Ok(())
     }
 
     /// A Prep that was still writing when its version was removed leaves objects behind.
-    async fn tidy_versions(&self) -> Result<u64, Error> {
+    async fn tidy_versions(&self, taken: &mut u64) -> Result<(), Error> {
         let objects = &self.parts.objects;
-        let mut taken = 0;
         for tenant in self.parts.catalog.tenants().await? {
             let there = objects.versions_of(tenant.id).await?;
             for some in there.chunks(AT_ONCE) {
@@ -229,16 +247,15 @@ impl Engine {
                     if left.iter().all(|(_, meta)| self.is_old(meta)) {
                         let _moving = self.still.read().await;
                         objects.delete_below(&key).await?;
-                        taken += 1;
+                        *taken += 1;
                     }
                 }
             }
         }
-        Ok(taken)
+        Ok(())
     }
 
-    async fn tidy_originals(&self) -> Result<u64, Error> {
-        let mut taken = 0;
+    async fn tidy_originals(&self, taken: &mut u64) -> Result<(), Error> {
         for tenant in self.parts.catalog.tenants().await? {
             let all = Key::originals(tenant.id);
             let kept = self.parts.objects.list_below(&all).await?;
@@ -248,17 +265,18 @@ impl Engine {
                 .filter_map(|(key, _)| key.original_hash())
                 .collect();
             for some in old.chunks(AT_ONCE) {
-                taken += self.drop_unreferenced(tenant.id, some).await?;
+                self.drop_unreferenced(tenant.id, some, taken).await?;
             }
         }
-        Ok(taken)
+        Ok(())
     }
 
     async fn drop_unreferenced(
         &self,
         tenant: TenantId,
         hashes: &[ContentHash],
-    ) -> Result<u64, Error> {
+        taken: &mut u64,
+    ) -> Result<(), Error> {
         let _moving = self.still.read().await;
         let _shut = self.door.write().await;
         let free = self.parts.catalog.unreferenced(tenant, hashes).await?;
@@ -267,8 +285,9 @@ impl Engine {
                 .objects
                 .delete(&Key::original(tenant, hash))
                 .await?;
+            *taken += 1;
         }
-        Ok(free.len() as u64)
+        Ok(())
     }
 }
 

@@ -254,27 +254,47 @@ async fn leases_of_a_dead_process_end_when_the_next_one_starts() {
     assert_eq!(house.claim("living").await.unanswered, 1);
 }
 
+impl House {
+    /// In the index, and as an object, whose key it answers with.
+    async fn hold_a_version_nobody_knows(&self) -> Key {
+        let parts = self.engine.parts();
+        let version: VersionId = VersionId::from_uuid(uuid::Uuid::now_v7());
+        let place = UnitPlace {
+            space: Space {
+                tenant: self.place.tenant,
+                kb: self.place.kb,
+                generation: self.place.generation,
+            },
+            version,
+            number: 0,
+            unit: UnitName::new("u").unwrap(),
+        };
+        let model = ModelName::new("test", "words");
+        let written = parts.index.replace_unit(place, Fence(1), &model, vec![]);
+        written.await.unwrap().durable().await.unwrap();
+        let text = Key::text(self.place.tenant, version, 1);
+        parts.objects.put(&text, Bytes::new()).await.unwrap();
+        text
+    }
+}
+
+#[tokio::test]
+async fn a_part_of_a_round_that_fails_keeps_no_other_from_its_turn() {
+    let house = house().await;
+    let parts = house.engine.parts();
+    let text = house.hold_a_version_nobody_knows().await;
+    parts.index.clone().close().await.unwrap();
+    house.clock.advance(TimeDelta::hours(25));
+    assert!(house.engine.tidy().await.is_err(), "the index has stopped");
+    assert!(!parts.objects.exists(&text).await.unwrap());
+    assert_eq!(house.engine.housekeeping().tidied.leftovers, 1);
+}
+
 #[tokio::test]
 async fn what_index_and_objects_hold_of_versions_that_are_gone_is_taken_away() {
     let house = house().await;
     let parts = house.engine.parts();
-    let version: VersionId = VersionId::from_uuid(uuid::Uuid::now_v7());
-    let place = UnitPlace {
-        space: Space {
-            tenant: house.place.tenant,
-            kb: house.place.kb,
-            generation: house.place.generation,
-        },
-        version,
-        number: 0,
-        unit: UnitName::new("u").unwrap(),
-    };
-    let model = ModelName::new("test", "words");
-    let written = parts.index.replace_unit(place, Fence(1), &model, vec![]);
-    written.await.unwrap().durable().await.unwrap();
-    let text = Key::text(house.place.tenant, version, 1);
-    parts.objects.put(&text, Bytes::new()).await.unwrap();
-
+    let text = house.hold_a_version_nobody_knows().await;
     let round = house.engine.tidy().await.unwrap();
     assert_eq!((round.unreachable, round.leftovers), (1, 0), "too young");
     let snapshot = parts.index.snapshot(Flush(0)).await.unwrap();
