@@ -29,7 +29,8 @@ impl Engine {
         let chunks = self.timed(Timed::Chunk, chunking).await?;
         let tokens = chunks.iter().map(|cut| cut.tokens as u64).sum();
         self.pass(claim, Stage::Embedding);
-        let embedding = self.embed(&version, name, chunks, version.language.as_deref());
+        let language = version.language.as_deref();
+        let embedding = self.embed(Some(claim), &version, name, chunks, language);
         let (chunks, reused) = self.timed(Timed::Embed, embedding).await?;
         let count = chunks.len() as u64;
         self.pass(claim, Stage::Indexing);
@@ -84,12 +85,12 @@ impl Engine {
     /// Vectors for every chunk: known ones from the reuse table, the rest from the model.
     pub(crate) async fn embed(
         &self,
+        claim: Option<&Claim>,
         version: &Version,
         unit: &UnitName,
         chunks: Vec<Cut>,
         language: Option<&str>,
     ) -> Result<(Vec<IndexedChunk>, u64), Error> {
-        let at_hand = self.model(&version.generation)?;
         let model = &version.generation.spec.model;
         let (chunks, passages): (Vec<Chunk>, Vec<Passage>) = chunks
             .into_iter()
@@ -108,12 +109,8 @@ impl Engine {
             .filter(|(known, _)| known.is_none())
             .map(|(_, passage)| passage)
             .collect();
-        let key = BatchKey {
-            tenant: version.tenant,
-            kb: version.kb,
-            model: model.clone(),
-        };
-        let mut fresh = at_hand.embeddings.embed(&key, missing).await?.into_iter();
+        let fresh = self.embed_missing(claim, version, missing).await?;
+        let mut fresh = fresh.into_iter();
         let indexed = chunks
             .into_iter()
             .zip(known)
@@ -128,6 +125,33 @@ impl Engine {
             })
             .collect();
         Ok((indexed, reused))
+    }
+
+    /// A window of passages at a time. A job that was paused or called off meanwhile holds
+    /// the rest back; what is embedded by then is known to the desk when it is asked again.
+    async fn embed_missing(
+        &self,
+        claim: Option<&Claim>,
+        version: &Version,
+        missing: Vec<Passage>,
+    ) -> Result<Vec<Vec<f32>>, Error> {
+        let embeddings = &self.model(&version.generation)?.embeddings;
+        let key = BatchKey {
+            tenant: version.tenant,
+            kb: version.kb,
+            model: version.generation.spec.model.clone(),
+        };
+        let mut vectors = Vec::with_capacity(missing.len());
+        let mut missing = missing.into_iter().peekable();
+        while missing.peek().is_some() {
+            // The step has passed the gate before its first.
+            if let Some(claim) = claim.filter(|_| !vectors.is_empty()) {
+                self.ask_gate(claim).await?;
+            }
+            let window = missing.by_ref().take(embeddings.window()).collect();
+            vectors.extend(embeddings.embed(&key, window).await?);
+        }
+        Ok(vectors)
     }
 
     pub(crate) async fn chunk(

@@ -175,7 +175,7 @@ impl Engine {
         Ok(follow_ups)
     }
 
-    /// Asked before each unit and each embedding batch, never inside one.
+    /// Asked before each step and each window of passages to embed, never inside one.
     pub(crate) async fn ask_gate(&self, claim: &Claim) -> Result<(), Error> {
         if claim.job.is_none() {
             return Ok(());

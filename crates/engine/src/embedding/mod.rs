@@ -74,26 +74,30 @@ impl Embeddings {
         }
     }
 
-    /// One vector per passage, in order. At most a window of a document's passages are
-    /// under way at once, so one large document cannot crowd out the others.
+    /// As many passages of a document as are under way at once, so that one large document
+    /// cannot crowd out the others.
+    pub fn window(&self) -> usize {
+        self.window
+    }
+
+    /// One vector per passage, in order. They are of one document, and no more than a window.
     pub async fn embed(
         &self,
         key: &BatchKey,
         passages: Vec<Passage>,
     ) -> Result<Vec<Vec<f32>>, Error> {
+        let Some(first) = passages.first() else {
+            return Ok(Vec::new());
+        };
+        let window = self.window_of(first.chunk.version);
+        let _in_flight = window
+            .acquire_many(passages.len() as u32)
+            .await
+            .map_err(|_| Error::StageStopped)?;
         let mut vectors = Vec::with_capacity(passages.len());
-        let mut passages = passages.into_iter().peekable();
-        while let Some(first) = passages.peek() {
-            let window = self.window_of(first.chunk.version);
-            let group: Vec<Passage> = passages.by_ref().take(self.window).collect();
-            let _in_flight = window
-                .acquire_many(group.len() as u32)
-                .await
-                .map_err(|_| Error::StageStopped)?;
-            for reply in self.send(key, group).await? {
-                let vector = reply.await.map_err(|_| Error::StageStopped)??;
-                vectors.push(vector.to_vec());
-            }
+        for reply in self.send(key, passages).await? {
+            let vector = reply.await.map_err(|_| Error::StageStopped)??;
+            vectors.push(vector.to_vec());
         }
         Ok(vectors)
     }

@@ -89,7 +89,7 @@ impl Engine {
             let cuts = self.chunk(unit, &version.generation).await?;
             let tokens = cuts.iter().map(|cut| cut.tokens as u64).sum();
             let language = parsed.language.as_deref();
-            let (chunks, _reused) = self.embed(version, &name, cuts, language).await?;
+            let (chunks, _reused) = self.embed(None, version, &name, cuts, language).await?;
             made.push(Made {
                 name,
                 position,
