@@ -222,6 +222,12 @@ fn the_whole_history(mill: &Mill) {
         .map(|e| text(&e["kind"]))
         .collect();
     assert_eq!(kinds, ["activated", "activated", "rolled_back"]);
+    let told = mill.ok(&["documents", "history", path(&file)]);
+    for entry in history["ledger"].as_array().unwrap() {
+        let fields = ["kind", "at", "version", "root_hash", "hash"].map(|f| text(&entry[f]));
+        let tells = |line: &str| fields.iter().all(|field| line.contains(field));
+        assert!(told.lines().any(tells), "{entry} is not in {told}");
+    }
     assert_eq!(
         mill.lines(&["verify", "--json"])[0]["disagreements"],
         json!([])

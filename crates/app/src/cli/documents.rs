@@ -32,7 +32,7 @@ pub enum DocumentAction {
     List(DocumentList),
     /// Shows one document with its versions
     Show(One),
-    /// Shows which version answered when, and the ledger
+    /// Shows which version answered when, and the ledger that proves it
     History(One),
     /// Lets an earlier version answer again
     Rollback {

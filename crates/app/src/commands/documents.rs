@@ -82,17 +82,20 @@ async fn history(client: &Client, one: &One) -> anyhow::Result<()> {
     if one.json {
         return print_line(&history);
     }
-    let rows: Vec<_> = history["activations"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|row| {
-            ["version_id", "opened_at", "closed_at", "cause"]
-                .map(|f| cell(row, f))
-                .to_vec()
-        })
-        .collect();
-    print_text(&table(&["VERSION", "FROM", "TO", "CAUSE"], &rows))
+    let head = ["VERSION", "FROM", "TO", "CAUSE"];
+    let fields = ["version_id", "opened_at", "closed_at", "cause"];
+    print_text(&columns(&history["activations"], &head, fields))?;
+    // The chain that proves it: each entry's hash covers the one before.
+    let head = ["ENTRY", "WHAT", "WHEN", "VERSION", "ROOT", "HASH"];
+    let fields = ["seq", "kind", "at", "version", "root_hash", "hash"];
+    print_text(&format!("\n{}", columns(&history["ledger"], &head, fields)))
+}
+
+/// A table of these fields of each row.
+fn columns<const N: usize>(rows: &Value, head: &[&str; N], fields: [&str; N]) -> String {
+    let rows = rows.as_array().into_iter().flatten();
+    let cells = rows.map(|row| fields.map(|field| cell(row, field)).to_vec());
+    table(head, &cells.collect::<Vec<_>>())
 }
 
 async fn act(client: &Client, one: &One, verb: &str, body: &Value) -> anyhow::Result<()> {
