@@ -228,7 +228,7 @@ async fn what_only_a_person_can_mend_is_set_aside_and_replayed() {
         assert_eq!(letters.len(), 1);
         let now = house.engine.parts().clock.now();
         let replayed = catalog.replay_dead_letter(tenant, letters[0].id, now);
-        let ended = house.to_the_end(replayed.await.unwrap()).await;
+        let ended = house.to_the_end(replayed.await.unwrap().run).await;
         assert_eq!(ended.status, RunStatus::Succeeded, "{ended:?}");
         house.nothing_lost_nothing_twice(&ended).await;
         house.workers.stop(Duration::from_secs(1)).await;

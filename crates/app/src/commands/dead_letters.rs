@@ -24,8 +24,8 @@ pub async fn run(config: &Config, args: &DeadLetters) -> anyhow::Result<()> {
         }
         Some(LetterAction::Replay { letter }) => {
             let path = format!("{}/replay", path(letter));
-            let queued: Value = client.post(&path, &json!({})).await?;
-            print_text(&format!("{} is queued again\n", cell(&queued, "run_id")))?;
+            let replayed: Value = client.post(&path, &json!({})).await?;
+            print_text(&said(&replayed))?;
         }
         Some(LetterAction::Drop { letter }) => {
             let (kind, body) = ("application/json", Body::empty());
@@ -35,6 +35,14 @@ pub async fn run(config: &Config, args: &DeadLetters) -> anyhow::Result<()> {
         }
     }
     session.close().await
+}
+
+fn said(replayed: &Value) -> String {
+    let (run, at) = (cell(replayed, "run_id"), cell(replayed, "replayed_at"));
+    match replayed["already"].as_bool() {
+        Some(true) => format!("{run} was queued again at {at}; nothing is left to replay\n"),
+        _ => format!("{run} is queued again\n"),
+    }
 }
 
 async fn list(client: &Client, json: bool) -> anyhow::Result<()> {

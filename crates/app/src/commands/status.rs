@@ -3,25 +3,33 @@
 use serde_json::Value;
 
 use crate::cli::Status;
+use crate::client::Client;
 use crate::config::Config;
 use crate::session::{Needs, Session};
 
-use super::{print_line, print_text};
+use super::{cell, each, print_line, print_text, standing};
 
 pub async fn run(config: &Config, args: &Status) -> anyhow::Result<()> {
     let session = Session::open(config, Needs::Answers).await?;
     let status: Value = session.client.get("/v1/status").await?;
-    session.close().await?;
     if args.json {
-        return print_line(&status);
+        print_line(&status)?;
+    } else {
+        print_text(&counts(&status))?;
+        print_text(&live_jobs(&session.client).await?)?;
+        print_text(&advice(&status))?;
     }
+    session.close().await
+}
+
+fn counts(status: &Value) -> String {
     let n = |field: &str| status[field].as_u64().unwrap_or(0);
-    print_text(&format!(
+    format!(
         "documents  {} ({} answer, with {} chunks)\n\
          runs       {} queued, {} running ({} of them waiting), {} succeeded, {} failed, {} canceled\n\
-         jobs       {} live\n\
          work       {} ready ({} of it stalled), {} under way, {} due later\n\
-         set aside  {} dead letters\n",
+         set aside  {} dead letters\n\
+         jobs       {} live\n",
         n("documents"),
         n("documents_active"),
         n("chunks_active"),
@@ -31,15 +39,44 @@ pub async fn run(config: &Config, args: &Status) -> anyhow::Result<()> {
         n("runs_succeeded"),
         n("runs_failed"),
         n("runs_canceled"),
-        n("jobs_live"),
         n("work_ready"),
         n("work_stalled"),
         n("work_leased"),
         n("work_waiting"),
         n("dead_letters"),
-    ))?;
-    match status["stopped"].as_str() {
-        Some(why) => print_text(&format!("stopped    {why}\n")),
-        None => Ok(()),
+        n("jobs_live"),
+    )
+}
+
+/// Of each state, those that began last.
+const SHOWN: usize = 10;
+
+/// Where each job stands that is not over.
+async fn live_jobs(client: &Client) -> anyhow::Result<String> {
+    let mut lines = String::new();
+    for status in ["running", "paused", "canceled"] {
+        let query = [("status", Some(status.to_owned()))];
+        each(client, "/v1/jobs", &query, SHOWN, |job: Value| {
+            let stands = format!("{} {}\n", cell(&job, "job_id"), standing(&job));
+            lines.push_str(&format!("           {stands}"));
+            Ok(())
+        })
+        .await?;
     }
+    Ok(lines)
+}
+
+/// What is over and was not well, and where to read on.
+fn advice(status: &Value) -> String {
+    let mut lines = String::new();
+    if status["runs_failed"].as_u64() > Some(0) {
+        lines.push_str("failed     `gristmill runs --status failed` says why, and what to do\n");
+    }
+    if status["dead_letters"].as_u64() > Some(0) {
+        lines.push_str("           `gristmill dead-letters` lists what can be replayed\n");
+    }
+    if let Some(why) = status["stopped"].as_str() {
+        lines.push_str(&format!("stopped    {why}\n"));
+    }
+    lines
 }

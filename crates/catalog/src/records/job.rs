@@ -71,7 +71,7 @@ pub struct Recounted {
 }
 
 /// How many of a job's documents have passed each stage; what was skipped has passed all.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct JobProgress {
     pub taken_in: u64,
     pub parsed: u64,
@@ -83,6 +83,19 @@ pub struct JobProgress {
     /// The last word of anybody at one of them.
     #[serde(skip)]
     pub heartbeat_at: Option<DateTime<Utc>>,
+    /// When the last lease on one of them runs out, or ran out.
+    #[serde(skip)]
+    pub leased_until: Option<DateTime<Utc>>,
+    /// While nobody holds any: what the run that goes on first waits for.
+    #[serde(skip)]
+    pub first: Option<FirstToGoOn>,
+}
+
+/// A live run nobody is at, and goes on before all others of its job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FirstToGoOn {
+    pub why: String,
+    pub until: DateTime<Utc>,
 }
 
 /// What a job found compared with what was known before it.

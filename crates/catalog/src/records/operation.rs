@@ -90,6 +90,16 @@ pub struct DeadLetter {
     pub created_at: DateTime<Utc>,
 }
 
+/// What became of a dead letter that was replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Replayed {
+    /// The failed run, queued again, or a live one of the same bytes.
+    pub run: RunId,
+    pub at: DateTime<Utc>,
+    /// It had been replayed before, then, and nothing was done now.
+    pub already: bool,
+}
+
 /// How long a live run must have been left alone before its missing work is given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Untouched {

@@ -54,6 +54,18 @@ impl Standing {
         }
     }
 
+    /// Until a time, and after a failure if that is why.
+    fn held_back(why: &str, until: DateTime<Utc>) -> Self {
+        let state = match why.starts_with(ATTEMPT) {
+            true => State::BackingOff,
+            false => State::Waiting,
+        };
+        Self {
+            until: Some(until),
+            ..Self::of(state)
+        }
+    }
+
     fn told(self, detail: impl Into<String>) -> Self {
         let detail = Some(detail.into());
         Self { detail, ..self }
@@ -110,15 +122,8 @@ impl Run {
             return Standing::of(State::Paused).told(self.resume());
         }
         match (&self.waiting, self.waiting_until) {
-            (Some(why), until) if until.is_some_and(|until| until > now) => {
-                let state = match why.starts_with(ATTEMPT) {
-                    true => State::BackingOff,
-                    false => State::Waiting,
-                };
-                Standing {
-                    until,
-                    ..Standing::of(state).told(why.as_str())
-                }
+            (Some(why), Some(until)) if until > now => {
+                Standing::held_back(why, until).told(why.as_str())
             }
             _ => in_line(busy),
         }
@@ -161,12 +166,11 @@ impl Job {
                     documents(self.counters.runs_failed)
                 )),
             JobStatus::Completed => Standing::of(State::Completed),
-            JobStatus::Paused if progress.under_way > 0 => {
-                Standing::of(State::Pausing).told(format!(
+            JobStatus::Paused if progress.leased_until > Some(now) => Standing::of(State::Pausing)
+                .told(format!(
                     "{} under way, up to the next gate",
                     steps(progress.under_way)
-                ))
-            }
+                )),
             JobStatus::Paused => Standing::of(State::Paused)
                 .told(format!("waits for `gristmill jobs resume {}`", self.id)),
             JobStatus::Running => self.running_standing(progress, now),
@@ -175,26 +179,35 @@ impl Job {
 
     fn running_standing(&self, progress: &JobProgress, now: DateTime<Utc>) -> Standing {
         let heard = self.heartbeat_at.max(progress.heartbeat_at);
-        if progress.under_way > 0 {
+        let standing = if progress.leased_until > Some(now) {
             let left = documents(self.counters.runs_open);
-            return Standing::of(State::Running)
-                .told(format!("{left} to go"))
-                .heard(heard, now);
-        }
-        if self.exhausted {
-            let left = documents(self.counters.runs_open);
-            return Standing::of(State::Queued)
-                .told(format!("{left} wait; no worker is at any of them"))
-                .heard(heard, now);
-        }
-        match self.lease_until {
-            None => Standing::of(State::Queued).told("no worker lists its source yet"),
-            Some(until) if until > now => Standing::of(State::Running)
-                .told("its source is being listed")
-                .heard(heard, now),
-            Some(_) => Standing::of(State::Stalled)
+            Standing::of(State::Running).told(format!("{left} to go"))
+        } else if !self.exhausted && self.lease_until > Some(now) {
+            Standing::of(State::Running).told("its source is being listed")
+        } else if progress.under_way > 0 {
+            let steps = steps(progress.under_way);
+            Standing::of(State::Stalled).told(format!(
+                "whoever took {steps} is not heard from; another takes over"
+            ))
+        } else if self.exhausted {
+            self.idle_standing(progress, now)
+        } else if self.lease_until.is_some() {
+            Standing::of(State::Stalled)
                 .told("whoever lists its source is not heard from; another takes over")
-                .heard(heard, now),
+        } else {
+            return Standing::of(State::Queued).told("no worker lists its source yet");
+        };
+        standing.heard(heard, now)
+    }
+
+    /// Everything was listed, and nobody is at any of it.
+    fn idle_standing(&self, progress: &JobProgress, now: DateTime<Utc>) -> Standing {
+        let left = documents(self.counters.runs_open);
+        match &progress.first {
+            Some(first) if first.until > now => Standing::held_back(&first.why, first.until)
+                .told(format!("{left} wait, the first because {}", first.why)),
+            _ => Standing::of(State::Queued)
+                .told(format!("{left} wait; no worker is at any of them")),
         }
     }
 }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::{
     Begun, Deactivated, DeadLetter, Error, Event, Listed, NewUpload, Page, QueueDepth, Removal,
-    Removing, Status, Untouched, Upload, UploadEnd,
+    Removing, Replayed, Status, Untouched, Upload, UploadEnd,
 };
 
 /// What keeps the house in order.
@@ -53,13 +53,14 @@ pub trait Operations {
 
     async fn dead_letter(&self, tenant: TenantId, letter: Uuid) -> Result<DeadLetter, Error>;
 
-    /// The failed run is queued again, from the beginning; the letter is gone.
+    /// The failed run is queued again, from the beginning; the letter is listed no more.
+    /// Asked again, it answers as it did, for as long as events are kept.
     async fn replay_dead_letter(
         &self,
         tenant: TenantId,
         letter: Uuid,
         now: DateTime<Utc>,
-    ) -> Result<RunId, Error>;
+    ) -> Result<Replayed, Error>;
 
     async fn drop_dead_letter(&self, tenant: TenantId, letter: Uuid) -> Result<(), Error>;
 
@@ -141,7 +142,7 @@ pub trait Operations {
         versions: &[VersionId],
     ) -> Result<Vec<VersionId>, Error>;
 
-    /// Deletes events and ended deliveries older than `before`, and request keys that have
-    /// expired.
+    /// Deletes events, ended deliveries and what is known of replays older than `before`, and
+    /// request keys that have expired.
     async fn prune(&self, before: DateTime<Utc>, now: DateTime<Utc>) -> Result<(), Error>;
 }

@@ -22,6 +22,8 @@ pub async fn begin<DB: Dialect>(
     let known = jobs::lock::<DB>(c, tenant, job).await?;
     match known.status {
         JobStatus::Canceled => return Ok(known),
+        // Whoever asked may not have heard that it is done.
+        JobStatus::NotStarted if known.error.is_some() => return Ok(known),
         JobStatus::NotStarted => return Err(Error::conflict("job", "it has not started")),
         _ => {}
     }

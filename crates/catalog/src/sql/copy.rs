@@ -23,7 +23,7 @@ const DATABASE: &str = "catalog.db";
 const FENCE: &str = "fence";
 
 /// Every table, those others refer to first.
-const TABLES: [&str; 27] = [
+const TABLES: [&str; 28] = [
     "schema_migrations",
     "tenants",
     "users",
@@ -48,6 +48,7 @@ const TABLES: [&str; 27] = [
     "ingestion_runs",
     "work",
     "dead_letters",
+    "replayed_letters",
     "ledger",
     "idempotency_keys",
     "events",

@@ -83,6 +83,10 @@ impl Dialect for Sqlite {
             "0007_bytes_the_ledger_tells_of",
             include_str!("../../migrations/sqlite/0007_bytes_the_ledger_tells_of.sql"),
         ),
+        (
+            "0008_replayed_letters",
+            include_str!("../../migrations/sqlite/0008_replayed_letters.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -120,6 +124,10 @@ impl Dialect for Postgres {
         (
             "0007_bytes_the_ledger_tells_of",
             include_str!("../../migrations/postgres/0007_bytes_the_ledger_tells_of.sql"),
+        ),
+        (
+            "0008_replayed_letters",
+            include_str!("../../migrations/postgres/0008_replayed_letters.sql"),
         ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =

@@ -11,9 +11,7 @@ use super::dialect::Dialect;
 use super::documents::{cut, page_by_id};
 use super::events::{News, tell};
 use super::{Tx, jobs, versions, work};
-use crate::{
-    DeadLetter, Error, GenerationState, Listed, Page, RunError, UnitState, Untouched, VersionState,
-};
+use crate::{DeadLetter, Error, GenerationState, Listed, Page, Replayed, RunError, VersionState};
 
 const LETTERS: &str = "SELECT l.*, v.title, v.filename
     FROM dead_letters l LEFT JOIN document_versions v ON v.id = l.version_id
@@ -37,11 +35,20 @@ pub async fn one<DB: Dialect>(
     tenant: TenantId,
     letter: Uuid,
 ) -> Result<DeadLetter, Error> {
+    let found = find::<DB>(c, tenant, letter).await?;
+    found.ok_or_else(|| Error::not_found("dead letter", letter))
+}
+
+async fn find<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    letter: Uuid,
+) -> Result<Option<DeadLetter>, Error> {
     let mut select: QueryBuilder<DB> = QueryBuilder::new(LETTERS);
     select.push_bind(tenant.as_uuid());
     select.push(" AND l.id = ").push_bind(letter);
     let row = select.build().fetch_optional(c).await?;
-    read::<DB>(&row.ok_or_else(|| Error::not_found("dead letter", letter))?)
+    row.as_ref().map(read::<DB>).transpose()
 }
 
 fn read<DB: Dialect>(row: &DB::Row) -> Result<DeadLetter, Error> {
@@ -84,9 +91,63 @@ pub async fn replay<DB: Dialect>(
     tenant: TenantId,
     letter: Uuid,
     now: DateTime<Utc>,
-) -> Result<RunId, Error> {
-    let known = one::<DB>(c, tenant, letter).await?;
-    retry_run::<DB>(c, tenant, known.run, now).await
+) -> Result<Replayed, Error> {
+    if let Some(known) = find::<DB>(c, tenant, letter).await? {
+        lock_document::<DB>(c, tenant, known.document).await?;
+        // Somebody may have been faster.
+        if let Some(known) = find::<DB>(c, tenant, letter).await? {
+            let run = retry_run::<DB>(c, tenant, known.run, now).await?;
+            return Ok(Replayed {
+                run,
+                at: now,
+                already: false,
+            });
+        }
+    }
+    let before = replayed::<DB>(c, tenant, letter).await?;
+    before.ok_or_else(|| Error::not_found("dead letter", letter))
+}
+
+async fn replayed<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    letter: Uuid,
+) -> Result<Option<Replayed>, Error> {
+    let row = query("SELECT run_id, at FROM replayed_letters WHERE id = $1 AND tenant_id = $2")
+        .bind(letter)
+        .bind(tenant.as_uuid())
+        .fetch_optional(c)
+        .await?;
+    let Some(row) = row else { return Ok(None) };
+    let row = Cells::<DB>(&row);
+    Ok(Some(Replayed {
+        run: row.id("run_id", RunId::from_uuid)?,
+        at: row.at("at")?,
+        already: true,
+    }))
+}
+
+/// The letters of a run are answered by that run, or by another that does its work.
+async fn answer_letters<DB: Dialect>(
+    c: &mut Tx<DB>,
+    run: RunId,
+    by: RunId,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    query(
+        "INSERT INTO replayed_letters (id, tenant_id, version_id, run_id, at)
+         SELECT id, tenant_id, version_id, $2, $3 FROM dead_letters WHERE run_id = $1",
+    )
+    .bind(run.as_uuid())
+    .bind(by.as_uuid())
+    .bind(now)
+    .execute(&mut *c)
+    .await?;
+    query("DELETE FROM dead_letters WHERE run_id = $1")
+        .bind(run.as_uuid())
+        .execute(c)
+        .await?;
+    Ok(())
 }
 
 struct Ended {
@@ -112,11 +173,9 @@ pub async fn retry_run<DB: Dialect>(
         RunStatus::Succeeded => return Err(Error::conflict("run", "it has succeeded")),
         RunStatus::Failed | RunStatus::Canceled => {}
     }
-    query("DELETE FROM dead_letters WHERE run_id = $1")
-        .bind(run.as_uuid())
-        .execute(&mut *c)
-        .await?;
-    if let Some(live) = live_twin::<DB>(c, run).await? {
+    let live = live_twin::<DB>(c, run).await?;
+    answer_letters::<DB>(c, run, live.unwrap_or(run), now).await?;
+    if let Some(live) = live {
         return Ok(live);
     }
     let version = versions::one::<DB>(c, tenant, ended.version).await?;
@@ -251,87 +310,4 @@ fn queued(tenant: TenantId, run: RunId, ended: &Ended) -> News {
         job: ended.job,
         data: serde_json::json!({ "retry": true }),
     }
-}
-
-/// The guard's part: a live run whose work is missing gets it back, from where it stands.
-pub async fn recreate<DB: Dialect>(
-    c: &mut Tx<DB>,
-    untouched: Untouched,
-    now: DateTime<Utc>,
-) -> Result<Vec<RunId>, Error> {
-    let rows = query(
-        "SELECT r.id, r.version_id FROM ingestion_runs r
-         WHERE r.status IN ('queued', 'running') AND r.updated_at <= $3
-           AND (r.status = 'queued' AND r.updated_at <= $1
-             OR r.status = 'running' AND r.updated_at <= $2
-               AND coalesce(r.heartbeat_at, r.updated_at) <= $2)
-           AND NOT EXISTS (SELECT 1 FROM work w WHERE w.run_id = r.id)
-         ORDER BY r.id LIMIT 1000",
-    )
-    .bind(now - untouched.queued)
-    .bind(now - untouched.running)
-    // The younger of both, so that only what may have been left alone is looked at.
-    .bind(now - untouched.queued.min(untouched.running))
-    .fetch_all(&mut *c)
-    .await?;
-    let mut recreated = Vec::with_capacity(rows.len());
-    for row in &rows {
-        let row = Cells::<DB>(row);
-        let run = row.id("id", RunId::from_uuid)?;
-        let version = row.id("version_id", VersionId::from_uuid)?;
-        if lock_idle::<DB>(c, run).await? {
-            for step in missing::<DB>(c, version).await? {
-                work::enqueue::<DB>(c, &step, now).await?;
-            }
-            recreated.push(run);
-        }
-    }
-    Ok(recreated)
-}
-
-/// Locks the run; whether it lives and has no work, now that nobody can change either.
-async fn lock_idle<DB: Dialect>(c: &mut Tx<DB>, run: RunId) -> Result<bool, Error> {
-    let sql = format!(
-        "SELECT id FROM ingestion_runs WHERE id = $1 AND status IN ('queued', 'running') {}",
-        DB::FOR_UPDATE
-    );
-    let live = query(AssertSqlSafe(sql))
-        .bind(run.as_uuid())
-        .fetch_optional(&mut *c)
-        .await?;
-    let work = query("SELECT id FROM work WHERE run_id = $1 LIMIT 1")
-        .bind(run.as_uuid())
-        .fetch_optional(c)
-        .await?;
-    Ok(live.is_some() && work.is_none())
-}
-
-async fn missing<DB: Dialect>(c: &mut Tx<DB>, version: VersionId) -> Result<Vec<Step>, Error> {
-    let row = query("SELECT pass FROM document_versions WHERE id = $1")
-        .bind(version.as_uuid())
-        .fetch_optional(&mut *c)
-        .await?;
-    let Some(row) = row else {
-        return Ok(Vec::new());
-    };
-    let pass = Cells::<DB>(&row).small("pass")?;
-    if pass == 0 {
-        return Ok(vec![Step::Prep { version }]);
-    }
-    let units = versions::units::<DB>(c, version).await?;
-    let open = units
-        .into_iter()
-        .filter(|unit| unit.state == UnitState::Open);
-    let steps: Vec<_> = open
-        .map(|unit| Step::Extract {
-            version,
-            pass,
-            unit: unit.name,
-        })
-        .collect();
-    Ok(if steps.is_empty() {
-        vec![Step::Finalize { version, pass }]
-    } else {
-        steps
-    })
 }

@@ -40,6 +40,7 @@ mod operations;
 mod outcomes;
 mod queue;
 mod recount;
+mod recreate;
 mod removal;
 mod requests;
 mod runs;

@@ -10,10 +10,10 @@ use uuid::Uuid;
 
 use super::cells::micros;
 use super::dialect::Dialect;
-use super::{Sql, events, letters, removal, requests, status, versions};
+use super::{Sql, events, letters, recreate, removal, requests, status, versions};
 use crate::{
     Begun, Deactivated, DeadLetter, Error, Event, Listed, NewUpload, Operations, Page, QueueDepth,
-    Removal, Removing, Status, Untouched, Upload, UploadEnd,
+    Removal, Removing, Replayed, Status, Untouched, Upload, UploadEnd,
 };
 
 #[async_trait]
@@ -97,7 +97,7 @@ impl<DB: Dialect> Operations for Sql<DB> {
         tenant: TenantId,
         letter: Uuid,
         now: DateTime<Utc>,
-    ) -> Result<RunId, Error> {
+    ) -> Result<Replayed, Error> {
         self.write("catalog.replay_dead_letter", move |c| {
             Box::pin(async move { letters::replay::<DB>(c, tenant, letter, micros(now)).await })
         })
@@ -129,7 +129,7 @@ impl<DB: Dialect> Operations for Sql<DB> {
         now: DateTime<Utc>,
     ) -> Result<Vec<RunId>, Error> {
         self.write("catalog.recreate_missing_work", move |c| {
-            Box::pin(async move { letters::recreate::<DB>(c, untouched, micros(now)).await })
+            Box::pin(async move { recreate::recreate::<DB>(c, untouched, micros(now)).await })
         })
         .await
     }

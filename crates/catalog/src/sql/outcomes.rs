@@ -8,7 +8,10 @@ use super::cells::{Cells, text};
 use super::dialect::Dialect;
 use super::documents::cut;
 use super::jobs;
-use crate::{Error, Job, JobChanges, JobDocument, JobOutcome, JobProgress, Listed, Page, Problem};
+use crate::{
+    Error, FirstToGoOn, Job, JobChanges, JobDocument, JobOutcome, JobProgress, Listed, Page,
+    Problem,
+};
 
 /// Writes down what a batch could not take in.
 pub async fn note<DB: Dialect>(
@@ -53,16 +56,23 @@ pub async fn progress<DB: Dialect>(
     .fetch_all(&mut *c)
     .await?;
     let held = query(
-        "SELECT count(w.id) AS under_way, max(r.heartbeat_at) AS heard
+        "SELECT count(w.id) AS under_way, max(r.heartbeat_at) AS heard,
+             max(w.lease_until) AS leased_until
          FROM ingestion_runs r LEFT JOIN work w ON w.run_id = r.id AND w.lease_until IS NOT NULL
          WHERE r.job_id = $1 AND r.status IN ('queued', 'running')",
     )
     .bind(job.as_uuid())
-    .fetch_one(c)
+    .fetch_one(&mut *c)
     .await?;
     let held = Cells::<DB>(&held);
+    let under_way = held.count("under_way")?;
     let mut progress = JobProgress {
-        under_way: held.count("under_way")?,
+        under_way,
+        leased_until: held.maybe_at("leased_until")?,
+        first: match under_way {
+            0 => first_to_go_on::<DB>(c, job).await?,
+            _ => None,
+        },
         heartbeat_at: held.maybe_at("heard")?,
         taken_in: known.docs_seen,
         parsed: known.docs_seen,
@@ -81,6 +91,27 @@ pub async fn progress<DB: Dialect>(
         }
     }
     Ok(progress)
+}
+
+/// `None` as well where that run waits for nothing but a worker.
+async fn first_to_go_on<DB: Dialect>(
+    c: &mut Tx<DB>,
+    job: JobId,
+) -> Result<Option<FirstToGoOn>, Error> {
+    let row = query(
+        "SELECT waiting, waiting_until FROM ingestion_runs
+         WHERE job_id = $1 AND status IN ('queued', 'running')
+         ORDER BY coalesce(waiting_until, created_at), id LIMIT 1",
+    )
+    .bind(job.as_uuid())
+    .fetch_optional(c)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let row = Cells::<DB>(&row);
+    let told = row
+        .maybe_text("waiting")?
+        .zip(row.maybe_at("waiting_until")?);
+    Ok(told.map(|(why, until)| FirstToGoOn { why, until }))
 }
 
 /// Counted from what the job claims, and from the activations that closed meanwhile.

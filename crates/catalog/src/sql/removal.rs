@@ -325,6 +325,7 @@ async fn forget_one<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<(
     for sql in [
         "DELETE FROM work WHERE version_id = $1",
         "DELETE FROM dead_letters WHERE version_id = $1",
+        "DELETE FROM replayed_letters WHERE version_id = $1",
         "DELETE FROM job_versions WHERE version_id = $1",
         "DELETE FROM document_units WHERE version_id = $1",
         "DELETE FROM pages WHERE version_id = $1",

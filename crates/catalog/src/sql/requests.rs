@@ -216,6 +216,10 @@ pub async fn prune<DB: Dialect>(
         .bind(now)
         .execute(&mut *c)
         .await?;
+    query("DELETE FROM replayed_letters WHERE at < $1")
+        .bind(before)
+        .execute(&mut *c)
+        .await?;
     query("DELETE FROM webhook_deliveries WHERE state <> 'pending' AND created_at < $1")
         .bind(before)
         .execute(c)

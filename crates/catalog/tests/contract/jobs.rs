@@ -333,6 +333,8 @@ pub async fn cancel_takes_what_only_the_job_brought(world: &World) {
     let held = world.claim(1).await;
 
     assert_eq!(world.cancel(&listing).await, 6);
+    let again = world.cancel(&listing).await;
+    assert_eq!(again, 0, "whoever asks again is told that it is done");
     assert_eq!(
         world.answering().await,
         [before.version],

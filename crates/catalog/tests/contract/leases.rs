@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use catalog::{Error, Page, Retried, RunError, Untouched, Wait};
+use catalog::{Error, Page, Replayed, Retried, RunError, Untouched, Wait};
 use futures::future::join_all;
-use model::RunStatus;
+use model::{RunStatus, TenantId};
+use uuid::Uuid;
 
 use crate::World;
 use crate::world::{ALL, LEASE};
@@ -180,18 +181,66 @@ pub async fn waiting_is_not_failing_and_failing_ends_among_the_dead_letters(worl
         .items;
     assert_eq!((letters.len(), letters[0].run), (1, run));
 
-    let now = world.clock.now();
-    assert_eq!(
-        catalog
-            .replay_dead_letter(tenant, letters[0].id, now)
-            .await
-            .unwrap(),
-        run
-    );
-    let again = catalog.replay_dead_letter(tenant, letters[0].id, now).await;
-    assert!(matches!(again, Err(Error::NotFound { .. })));
+    let replayed = world.replay(letters[0].id).await.unwrap();
+    assert_eq!((replayed.run, replayed.already), (run, false));
     world.work_off().await;
     assert_eq!(world.answering().await, [admitted.version]);
+}
+
+impl World {
+    async fn replay(&self, letter: Uuid) -> Result<Replayed, Error> {
+        let now = self.clock.now();
+        let tenant = self.place.tenant;
+        self.catalog.replay_dead_letter(tenant, letter, now).await
+    }
+}
+
+pub async fn a_letter_replayed_again_is_answered_as_the_first_time(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    world.admit("a.txt", "one").await;
+    let fail = async || {
+        let now = world.clock.now();
+        catalog
+            .set_aside(&world.one().await, oops(), now)
+            .await
+            .unwrap();
+        let listed = catalog.dead_letters(tenant, Page::first(9)).await;
+        listed.unwrap().items[0].id
+    };
+    let letter = fail().await;
+    let at_once = join_all((0..8).map(|_| world.replay(letter))).await;
+    let at_once: Vec<_> = at_once.into_iter().map(Result::unwrap).collect();
+    let first = at_once.iter().find(|told| !told.already).unwrap();
+    let same = |told: &&Replayed| (told.run, told.at) == (first.run, first.at);
+    assert_eq!(at_once.iter().filter(same).count(), 8);
+    assert_eq!(at_once.iter().filter(|told| told.already).count(), 7);
+
+    // What fails again is another letter, and asking for the old one does not replay it.
+    let second = fail().await;
+    world.clock.pass(Duration::from_secs(9));
+    let told = world.replay(letter).await.unwrap();
+    assert_eq!(
+        (told.run, told.at, told.already),
+        (first.run, first.at, true)
+    );
+    assert!(world.claim(9).await.is_empty());
+    let stranger = TenantId::from_uuid(Uuid::now_v7());
+    let theirs = catalog.replay_dead_letter(stranger, letter, world.clock.now());
+    assert!(matches!(theirs.await, Err(Error::NotFound { .. })));
+
+    // Retried by its run, it is answered too; and not for ever.
+    catalog
+        .retry_run(tenant, first.run, world.clock.now())
+        .await
+        .unwrap();
+    assert!(world.replay(second).await.unwrap().already);
+    world.work_off().await;
+    let later = world.clock.pass(Duration::from_secs(9));
+    catalog.prune(later, later).await.unwrap();
+    assert!(matches!(
+        world.replay(second).await,
+        Err(Error::NotFound { .. })
+    ));
 }
 
 pub async fn a_document_at_fault_leaves_no_work(world: &World) {

@@ -76,6 +76,7 @@ promises! {
     leases::a_worker_that_overslept_its_lease_changes_nothing,
     leases::a_lease_that_was_ended_is_taken_over_at_once,
     leases::waiting_is_not_failing_and_failing_ends_among_the_dead_letters,
+    leases::a_letter_replayed_again_is_answered_as_the_first_time,
     leases::a_document_at_fault_leaves_no_work,
     leases::work_that_went_missing_is_recreated_where_the_run_stands,
     order::an_older_version_that_finishes_late_is_superseded,

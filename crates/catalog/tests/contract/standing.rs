@@ -91,9 +91,25 @@ pub async fn a_job_says_whether_it_runs_waits_pauses_or_stalls(world: &World) {
     world.bring(&claim, &[("a.txt", "one")], true).await;
     assert_eq!(stands(job).await, State::Queued);
 
-    let step = world.one().await;
+    let lost = world.one().await;
     assert_eq!(stands(job).await, State::Running);
-    let now = clock.now();
+    clock.pass(LEASE);
+    let stalled = world.job_stands(job).await;
+    assert_eq!(stalled.state, State::Stalled);
+    assert!(stalled.heartbeat_age_seconds >= Some(60));
+    assert!(stalled.detail.unwrap().contains("1 step"));
+    let heir = world.one().await;
+    assert_eq!((heir.run, stands(job).await), (lost.run, State::Running));
+    let until = clock.now() + Duration::from_secs(4);
+    let retried = catalog.retry_later(&heir, broken(), until, clock.now());
+    retried.await.unwrap();
+    let waits = world.job_stands(job).await;
+    assert_eq!((waits.state, waits.until), (State::BackingOff, Some(until)));
+    assert!(waits.detail.unwrap().contains("the disk hums"));
+
+    let now = clock.pass(Duration::from_secs(9));
+    assert_eq!(stands(job).await, State::Queued);
+    let step = world.one().await;
     catalog.pause_job(tenant, job, now).await.unwrap();
     let pausing = world.job_stands(job).await;
     assert_eq!(pausing.state, State::Pausing);

@@ -213,7 +213,7 @@ through! { Operations {
     purging(limit: u32) -> Vec<Removing>;
     dead_letters(tenant: TenantId, page: Page) -> Listed<DeadLetter>;
     dead_letter(tenant: TenantId, letter: Uuid) -> DeadLetter;
-    replay_dead_letter(tenant: TenantId, letter: Uuid, now: DateTime<Utc>) -> RunId;
+    replay_dead_letter(tenant: TenantId, letter: Uuid, now: DateTime<Utc>) -> Replayed;
     drop_dead_letter(tenant: TenantId, letter: Uuid) -> ();
     retry_run(tenant: TenantId, run: RunId, now: DateTime<Utc>) -> RunId;
     recreate_missing_work(untouched: Untouched, now: DateTime<Utc>) -> Vec<RunId>;

@@ -54,10 +54,13 @@ impl From<DeadLetter> for DeadLetterView {
     }
 }
 
-/// The run that was queued again.
+/// The run that takes up what failed.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Replayed {
     pub run_id: Uuid,
+    pub replayed_at: DateTime<Utc>,
+    /// It had been replayed before, at that time; nothing was queued again.
+    pub already: bool,
 }
 
 #[utoipa::path(get, path = "/v1/dead-letters", tag = "operations", params(Paging),
@@ -85,7 +88,8 @@ async fn show(
     Ok(Json(letter.into()))
 }
 
-/// Queues the failed run again from its beginning.
+/// Queues the failed run again from its beginning. Asked again, it answers as the first time
+/// and queues nothing; what was replayed is known for as long as events are kept.
 #[utoipa::path(post, path = "/v1/dead-letters/{letter}/replay", tag = "operations",
     params(("letter" = Uuid, Path)), responses((status = 202, body = Replayed)))]
 async fn replay(
@@ -94,9 +98,13 @@ async fn replay(
     Named(letter): Named<Uuid>,
 ) -> Result<(StatusCode, Json<Replayed>), Problem> {
     let (catalog, now) = (gateway.catalog(), gateway.now());
-    let run = catalog.replay_dead_letter(who.tenant, letter, now).await?;
-    let run_id = run.as_uuid();
-    Ok((StatusCode::ACCEPTED, Json(Replayed { run_id })))
+    let replayed = catalog.replay_dead_letter(who.tenant, letter, now).await?;
+    let view = Replayed {
+        run_id: replayed.run.as_uuid(),
+        replayed_at: replayed.at,
+        already: replayed.already,
+    };
+    Ok((StatusCode::ACCEPTED, Json(view)))
 }
 
 /// Forgets the letter; its run stays failed.

@@ -345,7 +345,8 @@ async fn resume(
     ))
 }
 
-/// Removes everything the job wrote and nothing else. May be repeated when interrupted.
+/// Removes everything the job wrote and nothing else. May be repeated when interrupted, and
+/// when done: it then answers as it did.
 #[utoipa::path(post, path = "/v1/jobs/{job}/cancel", tag = "jobs",
     params(("job" = Uuid, Path)), responses((status = 200, body = JobView)))]
 async fn cancel(

@@ -127,7 +127,9 @@ fn doing(job: &Job, standing: Standing) -> String {
         (Stands::Running, true) => "Working off what it found".to_owned(),
         (Stands::Paused, _) => "Waiting for you to resume it".to_owned(),
         (Stands::Pausing, _) => format!("Pausing: {detail}"),
-        (Stands::Queued | Stands::Stalled, _) => format!("Waiting: {detail}"),
+        (Stands::Queued | Stands::Stalled | Stands::Waiting | Stands::BackingOff, _) => {
+            format!("Waiting: {detail}")
+        }
         (Stands::Canceling, _) => "Removing what it brought".to_owned(),
         _ => String::new(),
     }
