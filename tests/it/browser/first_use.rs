@@ -143,11 +143,15 @@ async fn a_file_that_cannot_be_read_says_why_and_can_be_tried_again() {
     let tab = room.signed_in("admin").await;
     let desktop = Folder::of(&[("torn.pdf", "%PDF-1.7 and nothing more")]);
     desktop.write("shelf/inner/one.md", "# One\n\nA shelf of its own.\n");
-    desktop.write("shelf/two.md", "# Two\n\nStands beside the first.\n");
+    // The same bytes twice are one document, and both are told of it.
+    for name in ["shelf/two.md", "shelf/inner/again.md"] {
+        desktop.write(name, "# Two\n\nStands beside the first.\n");
+    }
     tab.drop_files(&[&desktop.file("torn.pdf"), &desktop.file("shelf")])
         .await;
-    tab.until("document.querySelectorAll('[data-uploads] li[data-stage=good]').length === 2")
+    tab.until("document.querySelectorAll('[data-uploads] li[data-stage=good]').length === 3")
         .await;
+    tab.sees("shelf/inner/one.md").await;
     let failed = "document.querySelector('[data-uploads] li[data-stage=bad] .said')";
     tab.until(&format!("{failed}?.innerText.length > 20")).await;
     tab.eval(RECORD).await;
@@ -157,7 +161,7 @@ async fn a_file_that_cannot_be_read_says_why_and_can_be_tried_again() {
         .await;
     tab.until("document.querySelector('[data-uploads] li[data-stage=bad] button')")
         .await;
-    tab.sees("2 of 3 ready, 1 failed").await;
+    tab.sees("3 of 4 ready, 1 failed").await;
     tab.go("/runs?status=failed").await;
     tab.until("document.querySelector('.rows .name')?.innerText.includes('torn.pdf')")
         .await;

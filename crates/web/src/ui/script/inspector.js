@@ -1,8 +1,13 @@
 
 // ---- moving within the inspector without losing the place
 
+// The newest wish wins, in whatever order the answers come.
+let turns = 0;
+
 async function swap(href, push) {
+  const turn = turns += 1;
   const fresh = await fetched(href);
+  if (turn !== turns) return;
   const scroll = $('.paper')?.scrollTop ?? 0;
   const strip = $('.thumbs')?.scrollTop ?? 0;
   replaceParts(fresh, '[data-swap]');
@@ -71,4 +76,6 @@ document.addEventListener('submit', (event) => {
 });
 // Turning a phone must not hide where one is.
 addEventListener('resize', () => show($('.top nav'), $('.top nav [aria-current]')));
-addEventListener('popstate', () => { if ($('[data-swap]')) swap(location.href, false); });
+addEventListener('popstate', () => {
+  if ($('[data-swap]')) swap(location.href, false).catch(() => location.reload());
+});

@@ -16,7 +16,8 @@ let last = document.body.dataset.events;
 
 function listen() {
   const wanted = !document.hidden && ($('[data-live]') || tracked.size);
-  if (!wanted || stream) return;
+  // A browser comes back by itself, but not to a server that once refused it.
+  if (!wanted || (stream && stream.readyState !== EventSource.CLOSED)) return;
   stream = new EventSource(`/v1/events/stream?after=${last}`);
   for (const kind of KINDS) stream.addEventListener(kind, heard);
 }

@@ -4,8 +4,9 @@
 const AT_ONCE = 3;
 const REMEMBERED = 200;
 const waiting = [];
+// By run: the uploads that wait for it. The same bytes dropped twice wait for the same one.
 const tracked = new Map();
-// News of runs nobody has claimed yet: a small file may be ready before its upload is answered.
+// News of runs that no upload waits for: a small file may be ready before its upload is answered.
 const early = new Map();
 const tally = { sent: 0, ready: 0, failed: 0 };
 let sending = 0;
@@ -18,11 +19,12 @@ function made(tag, className, ...inside) {
 }
 
 function item(file) {
-  const name = made('span', 'file', file.name);
+  const called = file.from || file.webkitRelativePath || file.name;
+  const name = made('span', 'file', called);
   const bar = made('progress', '');
   bar.max = 1;
   bar.value = 0;
-  bar.setAttribute('aria-label', `Progress of ${file.name}`);
+  bar.setAttribute('aria-label', `Progress of ${called}`);
   const said = made('span', 'said');
   const li = made('li', '', name, bar, said);
   $('[data-uploads] ol').append(li);
@@ -129,19 +131,26 @@ function answered(upload, status, body) {
 
 function track(upload, run) {
   upload.run = run;
-  tell(upload, 'busy', 'Queued', 0.32);
-  tracked.set(run, upload);
+  follow(upload);
   listen();
-  for (const news of early.get(run) ?? []) progress(news);
-  early.delete(run);
+  for (const news of early.get(run) ?? []) progress(upload, news);
+}
+
+function follow(upload) {
+  tell(upload, 'busy', 'Queued', 0.32);
+  tracked.set(upload.run, (tracked.get(upload.run) ?? new Set()).add(upload));
+}
+
+function unfollow(upload) {
+  const following = tracked.get(upload.run);
+  following?.delete(upload);
+  if (!following?.size) tracked.delete(upload.run);
 }
 
 const STAGES = { parsing: ['Parsing', 0.4], chunking: ['Chunking', 0.5], embedding: ['Embedding', 0.6], indexing: ['Indexing', 0.9] };
 
-function progress(news) {
-  const upload = tracked.get(news.run);
-  const { data } = news;
-  switch (news.kind) {
+function progress(upload, { kind, data }) {
+  switch (kind) {
     case 'run.stage': {
       if (data.stage === 'waiting') return tell(upload, 'wait', `Waiting: ${data.why}`);
       const [words, value] = STAGES[data.stage];
@@ -151,13 +160,13 @@ function progress(news) {
       upload.parts = data.units_total > 1 && `${data.units_done} of ${data.units_total} parts`;
       return undefined;
     case 'run.succeeded':
-      tracked.delete(news.run);
+      unfollow(upload);
       return ready(upload, `Ready: ${many(data.stats.chunks_created, 'chunk')}`);
     case 'run.failed':
-      tracked.delete(news.run);
+      unfollow(upload);
       return failed(upload, sentence(data.error?.message ?? 'it failed', data.error?.hint), retry);
     case 'run.canceled':
-      tracked.delete(news.run);
+      unfollow(upload);
       return tell(upload, 'quiet', 'Canceled', 1);
     default:
       return undefined;
@@ -166,27 +175,29 @@ function progress(news) {
 
 // The bytes are there already: only the run is begun anew.
 async function retry(upload) {
-  tell(upload, 'busy', 'Queued', 0.32);
-  tracked.set(upload.run, upload);
+  follow(upload);
   const answer = await fetch(`/runs/${upload.run}/retry`, { method: 'POST' }).catch(() => null);
   if (answer?.ok) return;
-  tracked.delete(upload.run);
+  unfollow(upload);
   failed(upload, 'It could not be begun anew.', retry);
 }
 
 hearers.push((news) => {
   if (!news.run) return;
-  if (tracked.has(news.run)) progress(news);
-  else if (sending) {
-    early.set(news.run, [...(early.get(news.run) ?? []), news]);
-    if (early.size > REMEMBERED) early.delete(early.keys().next().value);
-  }
+  for (const upload of tracked.get(news.run) ?? []) progress(upload, news);
+  if (!sending || tracked.has(news.run)) return;
+  early.set(news.run, [...(early.get(news.run) ?? []), news]);
+  if (early.size > REMEMBERED) early.delete(early.keys().next().value);
 });
 
 // ---- dropping
 
 async function files(entry) {
-  if (entry.isFile) return [await new Promise((done, no) => entry.file(done, no))];
+  if (entry.isFile) {
+    const file = await new Promise((done, no) => entry.file(done, no));
+    file.from = entry.fullPath.slice(1);
+    return [file];
+  }
   const reader = entry.createReader();
   const all = [];
   for (;;) {
@@ -195,6 +206,16 @@ async function files(entry) {
     for (const inner of some) all.push(...await files(inner));
   }
   return all;
+}
+
+// A folder or a file this browser may not look into.
+function unread(entry) {
+  tally.sent += 1;
+  failed(item(entry), 'It could not be read here.', async (upload) => {
+    upload.li.remove();
+    tally.sent -= 1;
+    await files(entry).then(take, () => unread(entry));
+  });
 }
 
 const carriesFiles = (event) => event.dataTransfer?.types.includes('Files');
@@ -214,7 +235,7 @@ function watchDrops() {
     over(-depth);
     // Asked for before the first wait: the list is gone afterwards.
     const entries = [...event.dataTransfer.items].map((one) => one.webkitGetAsEntry()).filter(Boolean);
-    for (const entry of entries) take(await files(entry));
+    for (const entry of entries) await files(entry).then(take, () => unread(entry));
   });
 }
 
@@ -239,5 +260,5 @@ const { of } = document.body.dataset;
 if (of) document.cookie = `gristmill_kb=${encodeURIComponent(of)}; path=/; max-age=31536000; samesite=strict`;
 if (document.body.dataset.kb) watchDrops();
 listen();
-setInterval(renew, ANYWAY_EVERY);
+setInterval(() => { listen(); renew(); }, ANYWAY_EVERY);
 document.documentElement.dataset.ready = '';
