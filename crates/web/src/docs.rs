@@ -1,8 +1,5 @@
-//! The API's description: OpenAPI from the code, and a plain page made of it.
+//! The API's description: OpenAPI from the code.
 
-use std::fmt::Write as _;
-
-use axum::response::Html;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
@@ -75,51 +72,4 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
         &mut item.head,
     ];
     each.into_iter().flatten()
-}
-
-/// A reference page without a script, so it needs nothing from anywhere.
-pub fn page(description: &OpenApi) -> Html<String> {
-    let mut body = String::new();
-    let mut paths = description.paths.paths.clone();
-    for (path, item) in &mut paths {
-        let named = [
-            ("GET", item.get.take()),
-            ("POST", item.post.take()),
-            ("PUT", item.put.take()),
-            ("PATCH", item.patch.take()),
-            ("DELETE", item.delete.take()),
-        ];
-        for (method, operation) in named {
-            if let Some(operation) = operation {
-                entry(&mut body, method, path, &operation);
-            }
-        }
-    }
-    Html(format!(
-        "<!doctype html><html lang=en><meta charset=utf-8><title>Gristmill API</title>\
-         <style>body{{font:16px/1.5 system-ui;max-width:50rem;margin:2rem auto;padding:0 1rem}}\
-         code{{font-size:.95em}}li{{margin:.6rem 0}}small{{color:#666}}</style>\
-         <h1>Gristmill API</h1><p>The whole description, for programs: \
-         <a href=\"/openapi.json\">openapi.json</a>. Sign requests with \
-         <code>Authorization: Bearer …</code>.</p><ul>{body}</ul></html>"
-    ))
-}
-
-fn entry(out: &mut String, method: &str, path: &str, operation: &Operation) {
-    let about = operation
-        .summary
-        .as_deref()
-        .or(operation.description.as_deref());
-    let about = escaped(about.unwrap_or_default());
-    let path = escaped(path);
-    let _ = write!(
-        out,
-        "<li><code><b>{method}</b> {path}</code><br><small>{about}</small>"
-    );
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }

@@ -170,6 +170,8 @@ impl IntoResponse for Problem {
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
+        // For whoever would rather show it as a page.
+        response.extensions_mut().insert(self);
         response
     }
 }

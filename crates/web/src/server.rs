@@ -17,13 +17,13 @@ const BODY_LIMIT: usize = 2 * 1024 * 1024;
 /// Everything that is answered, behind the same layers.
 pub fn router(gateway: Gateway) -> Router {
     let (routes, description) = described(&gateway);
-    let page = docs::page(&description);
+    let reference = ui::reference(&description);
     let routes = routes
         .route(
             "/openapi.json",
             get(move || async move { Json(description) }),
         )
-        .route("/docs", get(move || async move { page }))
+        .merge(reference)
         .merge(ui::router(&gateway));
     layered(routes, gateway)
 }
@@ -65,7 +65,7 @@ fn described(gateway: &Gateway) -> (Router<Gateway>, OpenApi) {
 fn layered(routes: Router<Gateway>, gateway: Gateway) -> Router {
     routes
         .fallback(ui::unknown_route)
-        .method_not_allowed_fallback(layers::unknown_method)
+        .method_not_allowed_fallback(ui::unknown_method)
         .layer(from_fn_with_state(gateway.clone(), idempotency::once))
         .layer(from_fn(etag::tagged))
         .layer(from_fn_with_state(gateway.clone(), layers::concurrency))

@@ -106,6 +106,9 @@ async fn every_page_is_accessible_and_fits_in_light_and_dark_on_a_desk_and_on_a_
     };
     let mut walk = Walk::of(room.tab().await);
     walk.visit("sign-in", "/sign-in").await;
+    refused(&walk.tab).await;
+    walk.look("sign-in-refused").await;
+    walk.tab.expect_wrong("401");
     walk.tab.is_blameless();
     walk.tab = room.signed_in("admin").await;
     walk.look("documents-empty").await;
@@ -115,6 +118,11 @@ async fn every_page_is_accessible_and_fits_in_light_and_dark_on_a_desk_and_on_a_
     for (name, path) in [
         ("documents", "/kb/default"),
         ("documents-inactive", "/kb/default?show=inactive"),
+        ("search-before", "/kb/default/search"),
+        (
+            "search-nothing",
+            "/kb/default/search?mode=text&q=zither+concerto",
+        ),
         (
             "search",
             "/kb/default/search?q=Rye+keeps+best+at+a+moisture+of",
@@ -127,9 +135,11 @@ async fn every_page_is_accessible_and_fits_in_light_and_dark_on_a_desk_and_on_a_
             "ask-nothing",
             "/kb/default/ask?q=Who+composed+the+zither+concerto",
         ),
+        ("ask-before", "/kb/default/ask"),
         ("runs", "/runs"),
         ("sources", "/sources"),
         ("admin", "/admin"),
+        ("api", "/docs"),
         ("trouble", "/kb/nowhere"),
     ] {
         walk.visit(name, path).await;
@@ -137,6 +147,14 @@ async fn every_page_is_accessible_and_fits_in_light_and_dark_on_a_desk_and_on_a_
     walk.tab.expect_wrong("404");
     walk_through(&walk, &folder).await;
     walk.tab.is_blameless();
+}
+
+/// Somebody mistypes a password.
+async fn refused(tab: &Tab) {
+    tab.fill("[name=login]", "admin").await;
+    tab.fill("[name=password]", "not-the-password").await;
+    tab.press("Enter").await;
+    tab.until("document.querySelector('.notice.bad')").await;
 }
 
 /// Pages one comes to by others.
@@ -151,6 +169,10 @@ async fn walk_through(walk: &Walk, folder: &Folder) {
     // Disclosed as a gap, or as words that were only recognised.
     tab.until("document.querySelector('.versions .notice')")
         .await;
+    tab.go("/kb/default/search?q=moisture").await;
+    tab.click_on(".hits summary", "Why this").await;
+    tab.sees("By meaning").await;
+    walk.look("search-scores").await;
     for (name, query, ready) in [
         (
             "inspector-pages",
@@ -175,16 +197,12 @@ async fn walk_through(walk: &Walk, folder: &Folder) {
     tab.click(".job a.strong").await;
     tab.until("document.querySelector('#job')").await;
     walk.look("job").await;
-    tab.go("/dashboard").await;
-    while tab.eval("!document.querySelector('.plot path')").await == true {
-        tab.go("/dashboard").await;
-    }
+    tab.go_until("/dashboard", "!!document.querySelector('.plot path')")
+        .await;
     if walk.pictures.is_some() {
-        // A picture shows a rise, which takes until the holdings are recorded again.
+        // A picture shows a rise, which takes until the holdings are recorded again: a minute.
         let rise = "new Set(document.querySelector('.plot path:not(.area)').getAttribute('d').match(/ [0-9.]+(?=[LMh])/g)).size > 1";
-        while tab.eval(rise).await == false {
-            tab.go("/dashboard").await;
-        }
+        tab.go_until("/dashboard", rise).await;
     }
     walk.look("dashboard").await;
 }
@@ -247,6 +265,9 @@ async fn furnish(room: &Room) -> Folder {
     tab.fill("#keys [name=name]", "importer").await;
     tab.click_on("button", "Make a key").await;
     tab.until("document.querySelector('.secret')").await;
+    let walk = Walk::of(tab);
+    walk.look("admin-key").await;
+    walk.tab.is_blameless();
     folder
 }
 

@@ -103,6 +103,23 @@ impl Tab {
         self.until("document.readyState === 'complete'").await;
     }
 
+    /// Goes there again and again until it is so: what a server records now and then is
+    /// not there at once.
+    pub async fn go_until(&self, path: &str, expression: &str) {
+        let began = Instant::now();
+        loop {
+            self.go(path).await;
+            if self.eval(expression).await == true {
+                return;
+            }
+            assert!(
+                began.elapsed() < PATIENCE,
+                "never true at {path}: {expression}; {}",
+                self.situation().await
+            );
+        }
+    }
+
     /// What an expression is worth, when it is worth anything at all: asked again, across
     /// pages too, until it is.
     pub async fn until(&self, expression: &str) -> Value {

@@ -24,7 +24,7 @@ pub fn routes() -> Router<Gateway> {
         .route("/admin", get(admin))
         .route("/admin/users", post(create_user))
         .route("/admin/users/{user}", post(change_user))
-        .route("/admin/api-keys", post(create_key))
+        .route("/admin/api-keys", get(admin_again).post(create_key))
         .route("/admin/api-keys/{key}/revoke", post(revoke_key))
         .route("/admin/kbs", post(create_kb))
 }
@@ -57,6 +57,12 @@ impl AdminPage {
 
 async fn admin(State(gateway): State<Gateway>, who: Visitor<Manage>) -> Shown {
     show(&page(&gateway, &who).await?)
+}
+
+/// The page that shows a new key is asked for again by its live parts, and by whoever
+/// comes back to it: there is no key to show then.
+async fn admin_again() -> Redirect {
+    Redirect::to("/admin")
 }
 
 async fn page(gateway: &Gateway, who: &Visitor<Manage>) -> Result<AdminPage, Problem> {

@@ -17,6 +17,7 @@ mod marks;
 mod pace;
 mod page;
 mod plot;
+mod reference;
 mod runs;
 mod search;
 mod shown;
@@ -29,9 +30,10 @@ use axum::http::header::{
     ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
     X_FRAME_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
+use utoipa::openapi::OpenApi;
 
 use crate::gateway::Gateway;
 use crate::layers;
@@ -65,24 +67,50 @@ pub fn router(gateway: &Gateway) -> Router<Gateway> {
         .merge(admin::routes())
         .merge(assets::routes())
         .layer(DefaultBodyLimit::max(FORM_LIMIT))
-        .layer(from_fn(guarded))
         .route_layer(from_fn_with_state(gateway.clone(), layers::timeout))
+        .layer(from_fn(guarded))
         .merge(jobs::untimed_routes().layer(from_fn(guarded)))
+}
+
+/// What programs are told, for people.
+pub fn reference(description: &OpenApi) -> Router<Gateway> {
+    reference::routes(description).layer(from_fn(guarded))
 }
 
 /// An address that leads nowhere: a page for a person, a problem for a program.
 pub async fn unknown_route(headers: HeaderMap, uri: Uri) -> Response {
-    let accepted = headers.get(ACCEPT).and_then(|kinds| kinds.to_str().ok());
-    if !accepted.is_some_and(|kinds| kinds.contains("text/html")) {
-        return layers::unknown_route(uri).await.into_response();
+    match is_person(&headers) {
+        true => paged(Problem::not_found("page", uri.path())),
+        false => layers::unknown_route(uri).await.into_response(),
     }
-    let nowhere = page::Trouble::from(Problem::not_found("page", uri.path()));
-    with_headers(nowhere.into_response())
 }
 
-/// What a browser is told to refuse, on every page.
+/// The address of a form, which has nothing to show.
+pub async fn unknown_method(headers: HeaderMap, method: Method, uri: Uri) -> Response {
+    let problem = layers::unknown_method(method, uri).await;
+    match is_person(&headers) {
+        true => paged(problem.hint("go back, or begin at the documents")),
+        false => problem.into_response(),
+    }
+}
+
+fn is_person(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(ACCEPT).and_then(|kinds| kinds.to_str().ok());
+    accepted.is_some_and(|kinds| kinds.contains("text/html"))
+}
+
+fn paged(problem: Problem) -> Response {
+    with_headers(page::Trouble::from(problem).into_response())
+}
+
+/// What a browser is told to refuse, on every page; and a page for whatever went wrong
+/// before there was one.
 async fn guarded(request: Request, next: Next) -> Response {
-    with_headers(next.run(request).await)
+    let mut response = next.run(request).await;
+    match response.extensions_mut().remove::<Problem>() {
+        Some(problem) => paged(problem),
+        None => with_headers(response),
+    }
 }
 
 fn with_headers(mut response: Response) -> Response {
