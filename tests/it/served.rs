@@ -1,6 +1,7 @@
 //! A server of its own, asked over real HTTP as a browser asks.
 
 use std::ops::Deref;
+use std::path::PathBuf;
 
 use reqwest::header::{COOKIE, HeaderMap, ORIGIN, SET_COOKIE};
 use reqwest::multipart::{Form, Part};
@@ -15,7 +16,7 @@ pub const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencod
 /// Ended with the test.
 pub struct Served {
     server: Server,
-    _mill: Mill,
+    mill: Mill,
 }
 
 impl Deref for Served {
@@ -36,8 +37,13 @@ impl Served {
         let mill = Mill::sqlite();
         Self {
             server: Server::spawn(&mill, &[], settings),
-            _mill: mill,
+            mill,
         }
+    }
+
+    /// Its data folder.
+    pub fn data(&self) -> PathBuf {
+        self.mill.data()
     }
 
     /// A second tenant, whose admin is `other`.

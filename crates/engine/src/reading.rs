@@ -1,8 +1,8 @@
 //! What Prep made of a version, read back: text, structure, page images.
 
 use bytes::Bytes;
-use index::{Space, StoredChunk};
-use model::{Atom, Gap, PageSize, Section, TenantId, VersionId, Warning};
+use index::{Snapshot, Space, StoredChunk};
+use model::{Atom, Gap, PageSize, Section, TenantId, Unit, UnitName, VersionId, Warning};
 use serde::{Deserialize, Serialize};
 
 use crate::objects::{self, Key};
@@ -59,12 +59,48 @@ impl Engine {
         Ok(self.parts.objects.get_json(&key).await?)
     }
 
+    /// One unit as it was chunked: a bounded piece of the text with its atoms, however
+    /// large the version is.
+    pub async fn unit(
+        &self,
+        tenant: TenantId,
+        version: VersionId,
+        unit: &UnitName,
+    ) -> Result<Unit, Error> {
+        let version = self.parts.catalog.version(tenant, version).await?;
+        let key = Key::unit(tenant, version.id, version.pass, unit);
+        Ok(self.parts.objects.get_json(&key).await?)
+    }
+
     /// Every chunk the index holds of the version, in reading order.
     pub async fn chunks(
         &self,
         tenant: TenantId,
         version: VersionId,
     ) -> Result<Vec<StoredChunk>, Error> {
+        let (snapshot, space) = self.snapshot_with(tenant, version).await?;
+        let mut chunks = snapshot.chunks_of(space, version).await?;
+        chunks.sort_by_key(|stored| stored.chunk.span.byte_start);
+        Ok(chunks)
+    }
+
+    /// Those of one unit, in reading order.
+    pub async fn chunks_of_unit(
+        &self,
+        tenant: TenantId,
+        version: VersionId,
+        unit: &UnitName,
+    ) -> Result<Vec<StoredChunk>, Error> {
+        let (snapshot, space) = self.snapshot_with(tenant, version).await?;
+        Ok(snapshot.chunks_of_unit(space, version, unit).await?)
+    }
+
+    /// A snapshot that holds the version, and where it stands in it.
+    async fn snapshot_with(
+        &self,
+        tenant: TenantId,
+        version: VersionId,
+    ) -> Result<(Snapshot, Space), Error> {
         let version = self.parts.catalog.version(tenant, version).await?;
         let snapshot = self.view(version.needs_flush.unwrap_or(0)).await?;
         let space = Space {
@@ -72,9 +108,7 @@ impl Engine {
             kb: version.kb,
             generation: version.generation.id,
         };
-        let mut chunks = snapshot.chunks_of(space, version.id).await?;
-        chunks.sort_by_key(|stored| stored.chunk.span.byte_start);
-        Ok(chunks)
+        Ok((snapshot, space))
     }
 
     pub async fn original(&self, tenant: TenantId, version: VersionId) -> Result<Bytes, Error> {

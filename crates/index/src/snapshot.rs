@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 
-use model::{ChunkId, ModelName, TenantId, VersionId};
+use model::{ChunkId, ModelName, TenantId, UnitName, VersionId};
 use roaring::RoaringBitmap;
 use slatedb::DbSnapshot;
 use tantivy::Searcher;
@@ -187,10 +187,30 @@ impl Snapshot {
         space: Space,
         version: VersionId,
     ) -> Result<Vec<StoredChunk>, Error> {
+        let prefix = key::of_version(key::CHUNK, &space, version);
+        self.chunks_under(space, version, &prefix).await
+    }
+
+    /// Those of one unit, by ordinal.
+    pub async fn chunks_of_unit(
+        &self,
+        space: Space,
+        version: VersionId,
+        unit: &UnitName,
+    ) -> Result<Vec<StoredChunk>, Error> {
+        let prefix = key::of_unit(key::CHUNK, &space, version, unit);
+        self.chunks_under(space, version, &prefix).await
+    }
+
+    async fn chunks_under(
+        &self,
+        space: Space,
+        version: VersionId,
+        prefix: &[u8],
+    ) -> Result<Vec<StoredChunk>, Error> {
         let number = self.number(space, version).await?;
         let texts = self.text_ids(space, version).await?;
-        let prefix = key::of_version(key::CHUNK, &space, version);
-        let mut rows = Rows::under(&self.0.db, &prefix).await?;
+        let mut rows = Rows::under(&self.0.db, prefix).await?;
         let mut chunks = Vec::new();
         while let Some((key, bytes)) = rows.next().await? {
             let place = key::read_unit(&key).zip(key::read_number(&key));

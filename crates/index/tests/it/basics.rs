@@ -44,6 +44,26 @@ async fn what_is_durable_is_found_in_both_legs_after_reopening() {
 }
 
 #[tokio::test]
+async fn a_unit_is_read_without_the_others_of_its_version() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open(folder.path()).await;
+    let two = vec![chunk(0, "alpha", &[1.0]), chunk(1, "beta", &[0.5])];
+    let unit = place(space(1), 3, "u");
+    replace(&index, unit.clone(), 1, two).await.unwrap();
+    // A name that begins like the other's.
+    let other = vec![chunk(0, "gamma", &[0.7])];
+    let receipt = replace(&index, place(space(1), 3, "u-2"), 1, other);
+    let flush = receipt.await.unwrap().flushed().await.unwrap();
+    let snapshot = index.snapshot(flush).await.unwrap();
+    let stored = snapshot.chunks_of_unit(space(1), version(3), &unit.unit);
+    let stored = stored.await.unwrap();
+    let texts: Vec<_> = stored.iter().map(|c| c.chunk.text.as_str()).collect();
+    assert_eq!(texts, ["alpha", "beta"]);
+    assert!(stored.iter().all(|c| c.has_vector && c.has_text));
+    index.close().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_unit_is_replaced_as_a_whole_and_only_by_the_newest_lease() {
     let folder = tempfile::tempdir().unwrap();
     let index = open(folder.path()).await;

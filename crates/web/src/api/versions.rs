@@ -348,11 +348,12 @@ async fn page(
 ) -> Result<impl IntoResponse, Problem> {
     let version = VersionId::from_uuid(version);
     // The catalog is asked first: a page of another tenant's version is as unknown as any.
-    let structure = match gateway.engine().structure(who.tenant, version).await {
-        Ok(structure) => structure,
-        Err(error) => return Err(gateway.unread(who.tenant, version, error).await),
-    };
-    if !(1..=structure.pages.len()).contains(&(page as usize)) {
+    let pages = gateway.catalog().pages(who.tenant, version).await?;
+    if !(1..=pages.len()).contains(&(page as usize)) {
+        // There is none, or nothing has been read yet.
+        if let Err(error) = gateway.engine().structure(who.tenant, version).await {
+            return Err(gateway.unread(who.tenant, version, error).await);
+        }
         return Err(Problem::not_found("page", page));
     }
     let image = gateway

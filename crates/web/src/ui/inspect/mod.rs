@@ -4,7 +4,9 @@
 //! Outlines are an SVG over the image in the page's own points: they scale with it and
 //! need neither script nor inline style.
 
+mod parts;
 mod reading;
+mod rows;
 mod view;
 
 use std::borrow::Borrow;
@@ -14,10 +16,11 @@ use axum::Router;
 use axum::extract::State;
 use axum::routing::get;
 use catalog::Version;
-use model::{TenantId, VersionId};
+use model::{PageSize, TenantId, VersionId};
 use serde::Deserialize;
 use uuid::Uuid;
 
+use parts::Parts;
 use reading::Block;
 use view::{Chosen, ChunkLine, Paper, View};
 
@@ -91,6 +94,14 @@ impl InspectPage {
         format!("?page={page}&q={}{shape}", encoded(&self.q))
     }
 
+    /// What is turned over: a page, or a part of a text without pages.
+    fn leaf(&self) -> &'static str {
+        match self.paper {
+            Some(_) => "page",
+            None => "part",
+        }
+    }
+
     /// The same chunk, or the beginning, looked at the other way.
     fn turned(&self, shape: Shape) -> String {
         let chunk = self.chosen.as_ref().map(Chosen::key);
@@ -112,22 +123,22 @@ async fn inspect(
     let (frame, _) = Frame::of_kb(&gateway, &who, "documents", &kb.name).await?;
     let sizes = gateway.catalog().pages(who.tenant, id).await?;
     let has_pages = !sizes.is_empty();
-    let sizes = match looked.view {
-        Shape::Page => sizes,
-        Shape::Text => Vec::new(),
+    let (view, blocks) = match looked.view {
+        Shape::Page if has_pages => (
+            pages(&gateway, who.tenant, id, &looked, sizes).await?,
+            vec![],
+        ),
+        Shape::Page | Shape::Text => part(&gateway, who.tenant, id, &looked).await?,
     };
-    let chunks = gateway.engine().chunks(who.tenant, id).await?;
-    let view = View::new(&looked, sizes, chunks)?;
-    let blocks = blocks(&gateway, who.tenant, id, &view).await?;
     let name = version.title.clone().filter(|title| !title.is_empty());
     show(&InspectPage {
         frame,
         name: name.unwrap_or_else(|| last_part(&version.filename)),
         page: view.page,
-        last: view.last(),
+        last: view.last,
         shape: looked.view,
         has_pages,
-        strip: strip(view.page, view.last()),
+        strip: strip(view.page, view.last),
         paper: view.paper(),
         blocks,
         chunks: view.lines(),
@@ -137,19 +148,38 @@ async fn inspect(
     })
 }
 
-/// The text as it reads, where there are no pages to show.
-async fn blocks(
+async fn pages(
     gateway: &Gateway,
     tenant: TenantId,
     version: VersionId,
-    view: &View,
-) -> Result<Vec<Block>, Problem> {
-    if view.paper().is_some() || view.chunks.is_empty() {
-        return Ok(Vec::new());
+    looked: &Looked,
+    sizes: Vec<PageSize>,
+) -> Result<View, Problem> {
+    let chunks = gateway.engine().chunks(tenant, version).await?;
+    View::of_pages(looked, sizes, chunks)
+}
+
+/// One part of the text as it reads: never more of it is loaded.
+async fn part(
+    gateway: &Gateway,
+    tenant: TenantId,
+    version: VersionId,
+    looked: &Looked,
+) -> Result<(View, Vec<Block>), Problem> {
+    let units = gateway.catalog().units(tenant, version).await?;
+    let parts = Parts::new(looked, units)?;
+    let Some(unit) = parts.shown() else {
+        return Ok((View::of_part(looked, &parts, Vec::new())?, Vec::new()));
+    };
+    let engine = gateway.engine();
+    let chunks = engine.chunks_of_unit(tenant, version, unit).await?;
+    let view = View::of_part(looked, &parts, chunks)?;
+    if view.chunks.is_empty() {
+        return Ok((view, Vec::new()));
     }
-    let text = gateway.engine().text(tenant, version).await?;
-    let structure = gateway.engine().structure(tenant, version).await?;
-    Ok(reading::blocks(view, &structure.atoms, &text))
+    let unit = engine.unit(tenant, version, unit).await?;
+    let blocks = reading::blocks(&view, &unit);
+    Ok((view, blocks))
 }
 
 /// The pages around the one shown.

@@ -1,15 +1,16 @@
-//! A document without pages as it reads: headings, paragraphs, lists and tables, every
-//! word of them a way to its chunk.
+//! A part of a document without pages as it reads: headings, paragraphs, lists and
+//! tables, every word of them a way to its chunk.
 //!
 //! Chunks may repeat the end of the one before; here each stretch of text belongs to the
 //! first chunk that has it, and the chosen chunk is marked whole, wherever it begins.
 
 use std::ops::Range;
 
-use model::{Atom, AtomKind, Table};
+use model::{Atom, AtomKind, Table, Unit};
 
+use super::rows::rows;
 use super::view::View;
-use crate::ui::marks::{Piece, is_rule, pieces};
+use crate::ui::marks::{Piece, pieces};
 
 pub struct Block {
     /// Says how it looks.
@@ -35,34 +36,28 @@ pub struct Cell {
     pub run: Stretch,
 }
 
-pub fn blocks(view: &View, atoms: &[Atom], text: &str) -> Vec<Block> {
-    let mut reader = Reader::new(view, text);
-    let indexed = atoms.iter().filter(|atom| atom.kind.is_indexed());
+/// The view is of this unit.
+pub fn blocks(view: &View, unit: &Unit) -> Vec<Block> {
+    let mut reader = Reader::new(view, unit);
+    let indexed = unit.atoms.iter().filter(|atom| atom.kind.is_indexed());
     indexed.filter_map(|atom| reader.block(atom)).collect()
 }
 
 struct Reader<'v> {
     view: &'v View,
-    text: &'v str,
-    /// What each chunk of the screen shows first, ascending and apart.
+    unit: &'v Unit,
+    /// What each chunk shows first, ascending and apart.
     owned: Vec<(usize, Range<usize>)>,
-    /// From where the screen before ends to where the next begins.
-    screen: Range<usize>,
     chosen: Range<usize>,
     stopped: Option<usize>,
 }
 
 impl<'v> Reader<'v> {
-    fn new(view: &'v View, text: &'v str) -> Self {
-        let start_of = |at: usize| view.chunks[at].chunk.span.bytes().start;
-        let (first, last) = (view.here().next(), view.here().next_back());
-        let from = first.filter(|at| *at > 0).map_or(0, start_of);
-        let next = last.map(|at| at + 1).filter(|at| *at < view.chunks.len());
-        let screen = from..next.map_or(text.len(), start_of);
+    fn new(view: &'v View, unit: &'v Unit) -> Self {
         let mut shown = 0;
         let mut owned = Vec::new();
-        for at in view.here() {
-            let span = view.chunks[at].chunk.span.bytes();
+        for (at, stored) in view.chunks.iter().enumerate() {
+            let span = stored.chunk.span.bytes();
             let range = span.start.max(shown)..span.end;
             shown = shown.max(span.end);
             if !range.is_empty() {
@@ -72,12 +67,18 @@ impl<'v> Reader<'v> {
         let chosen = view.chosen.map(|at| view.chunks[at].chunk.span.bytes());
         Self {
             view,
-            text,
+            unit,
             owned,
-            screen,
             chosen: chosen.unwrap_or_default(),
             stopped: None,
         }
+    }
+
+    /// Ranges are of the whole version, of which the unit has a slice.
+    fn text(&self, range: Range<usize>) -> Option<&'v str> {
+        let base = self.unit.span.bytes().start;
+        let (from, to) = (range.start.checked_sub(base)?, range.end.checked_sub(base)?);
+        self.unit.text.get(from..to)
     }
 
     fn block(&mut self, atom: &Atom) -> Option<Block> {
@@ -99,7 +100,7 @@ impl<'v> Reader<'v> {
         })
     }
 
-    /// The part of a range that is on this screen, cut where chunks change.
+    /// A range, cut where chunks change.
     fn stretches(&mut self, range: Range<usize>) -> Vec<Stretch> {
         let mut found = Vec::new();
         for (at, owned) in self.owned.clone() {
@@ -108,7 +109,8 @@ impl<'v> Reader<'v> {
                 found.extend(self.stretch(at, part));
             }
         }
-        if found.is_empty() && self.screen.contains(&range.start) {
+        let text = self.text(range.clone()).unwrap_or_default();
+        if found.is_empty() && !text.trim().is_empty() {
             // A heading is in no chunk's text: it leads to what it stands over.
             let next = self.owned.iter().find(|(_, own)| own.start >= range.end);
             let at = next.or(self.owned.last()).map(|(at, _)| *at);
@@ -118,7 +120,7 @@ impl<'v> Reader<'v> {
     }
 
     fn stretch(&mut self, at: usize, range: Range<usize>) -> Option<Stretch> {
-        let text = self.text.get(range.clone())?;
+        let text = self.text(range.clone())?;
         Some(self.of_text(at, text, self.chosen.contains(&range.start)))
     }
 
@@ -131,16 +133,17 @@ impl<'v> Reader<'v> {
             pieces: pieces(text, &marks),
             href: self.view.href(at, self.view.page),
             chosen,
-            stop: self.stopped.replace(at) != Some(at),
+            // Nobody stops at an empty cell.
+            stop: !text.is_empty() && self.stopped.replace(at) != Some(at),
         }
     }
 
-    /// Rows of a table stand on lines of its own; each leads to the chunk that has its line.
+    /// Each row leads to the chunk that has its line.
     fn rows(&mut self, table: &Table, range: Range<usize>) -> Vec<Vec<Cell>> {
-        let lines = lines(self.text, range);
-        let mut rows = Vec::new();
-        for (number, row) in table.rows.iter().enumerate() {
-            let Some(line) = lines.get(number) else { break };
+        let text = self.text(range.clone()).unwrap_or_default();
+        let mut shown = Vec::new();
+        for row in rows(table, text) {
+            let line = range.start + row.line.start..range.start + row.line.end;
             let owner = self
                 .owned
                 .iter()
@@ -149,28 +152,14 @@ impl<'v> Reader<'v> {
                 continue;
             };
             let chosen = self.chosen.start < line.end && line.start < self.chosen.end;
-            let head = number < table.header_rows as usize;
             let cell = |text: &String| Cell {
-                head,
+                head: row.head,
                 run: self.of_text(at, text, chosen),
             };
-            rows.push(row.iter().map(cell).collect());
+            shown.push(row.cells.iter().map(cell).collect());
         }
-        rows
+        shown
     }
-}
-
-/// The lines of a table in Markdown, without the rule under its head.
-fn lines(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
-    let mut at = range.start;
-    let mut lines = Vec::new();
-    for line in text.get(range).unwrap_or_default().split('\n') {
-        if !is_rule(line) {
-            lines.push(at..at + line.len());
-        }
-        at += line.len() + 1;
-    }
-    lines
 }
 
 /// A range in parts, each inside the mark or outside of it.
@@ -214,11 +203,5 @@ mod tests {
         assert_eq!(ends(0, 10, 0..0), [(0, 10)]);
         assert_eq!(ends(4, 6, 0..9), [(4, 6)]);
         assert_eq!(ends(6, 4, 0..9), []);
-    }
-
-    #[test]
-    fn rows_of_a_table_stand_on_its_lines_without_the_rule() {
-        let text = "| a | b |\n| --- | --: |\n| 1 | 2 |";
-        assert_eq!(lines(text, 0..text.len()), [0..9, 24..33]);
     }
 }

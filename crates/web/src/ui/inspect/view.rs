@@ -3,14 +3,12 @@
 use index::StoredChunk;
 use model::{PageBox, PageSize};
 
+use super::parts::{Elsewhere, Parts};
 use super::{Looked, Shape};
 use crate::problem::Problem;
 use crate::ui::marks::{Piece, pieces};
 use crate::ui::search::pages as page_words;
 use crate::ui::shown::encoded;
-
-/// How many chunks a screen of text shows, where there are no pages.
-const SCREEN: usize = 40;
 
 /// The size of a printed page, in points.
 pub struct Paper {
@@ -54,57 +52,66 @@ impl Chosen {
 }
 
 pub struct View {
-    pub sizes: Vec<PageSize>,
-    /// In reading order.
+    /// Empty where the text is shown.
+    sizes: Vec<PageSize>,
+    /// In reading order: all of them, or those of the part shown where there are no pages.
     pub chunks: Vec<StoredChunk>,
     pub page: usize,
+    pub last: usize,
     pub chosen: Option<usize>,
     pub q: String,
     shape: Shape,
+    /// What stands before the first of these chunks, and after the last.
+    around: [Option<Elsewhere>; 2],
 }
 
 impl View {
-    pub fn new(
+    pub fn of_pages(
         looked: &Looked,
         sizes: Vec<PageSize>,
         chunks: Vec<StoredChunk>,
     ) -> Result<Self, Problem> {
-        let chosen = match &looked.chunk {
-            None => None,
-            Some(wanted) => {
-                let at = chunks.iter().position(|chunk| key(chunk) == *wanted);
-                Some(at.ok_or_else(|| Problem::not_found("chunk", wanted))?)
-            }
-        };
         let mut view = Self {
+            page: 1,
+            last: sizes.len(),
+            chosen: chosen(looked, &chunks)?,
             sizes,
             chunks,
-            page: 1,
-            chosen,
             q: looked.q.clone(),
             shape: looked.view,
+            around: [None, None],
         };
-        let at_chunk = chosen.map(|at| view.page_of(at));
+        let at_chunk = view.chosen.map(|at| view.page_of(at));
         view.page = looked.page.or(at_chunk).unwrap_or(1);
-        if (1..=view.last()).contains(&view.page) {
+        if (1..=view.last).contains(&view.page) {
             Ok(view)
         } else {
             Err(Problem::not_found("page", view.page))
         }
     }
 
-    pub fn last(&self) -> usize {
-        match self.sizes.len() {
-            0 => self.chunks.len().div_ceil(SCREEN).max(1),
-            pages => pages,
-        }
+    pub fn of_part(
+        looked: &Looked,
+        parts: &Parts,
+        chunks: Vec<StoredChunk>,
+    ) -> Result<Self, Problem> {
+        Ok(Self {
+            sizes: Vec::new(),
+            page: parts.page,
+            last: parts.last(),
+            chosen: chosen(looked, &chunks)?,
+            chunks,
+            q: looked.q.clone(),
+            shape: looked.view,
+            around: [parts.before(), parts.after()],
+        })
     }
 
     fn page_of(&self, at: usize) -> usize {
-        match self.chunks[at].chunk.pages.first() {
-            Some(page) if !self.sizes.is_empty() => *page as usize,
-            _ if self.sizes.is_empty() => at / SCREEN + 1,
-            _ => 1,
+        let first = self.chunks[at].chunk.pages.first();
+        match self.sizes.is_empty() {
+            true => self.page,
+            false => first.map_or(1, |page| *page as usize),
         }
     }
 
@@ -121,16 +128,13 @@ impl View {
     }
 
     /// The chunks that stand on the page shown.
-    pub fn here(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
+    fn here(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.chunks.len()).filter(|at| self.is_here(*at))
     }
 
     fn is_here(&self, at: usize) -> bool {
-        if self.sizes.is_empty() {
-            return at / SCREEN + 1 == self.page;
-        }
         let pages = &self.chunks[at].chunk.pages;
-        pages.iter().any(|page| *page as usize == self.page)
+        self.sizes.is_empty() || pages.iter().any(|page| *page as usize == self.page)
     }
 
     fn line(&self, at: usize) -> ChunkLine {
@@ -146,8 +150,11 @@ impl View {
     }
 
     pub fn href(&self, at: usize, page: usize) -> String {
-        let chunk = key(&self.chunks[at]);
-        let (chunk, q) = (encoded(&chunk), encoded(&self.q));
+        self.link(&(page, key(&self.chunks[at])))
+    }
+
+    fn link(&self, (page, chunk): &Elsewhere) -> String {
+        let (chunk, q) = (encoded(chunk), encoded(&self.q));
         let shape = self.shape.parameter();
         format!("?page={page}&chunk={chunk}&q={q}{shape}")
     }
@@ -156,7 +163,12 @@ impl View {
         let stored = &self.chunks[at];
         let chunk = &stored.chunk;
         let marks = pipeline::query::highlights(&self.q, &chunk.text);
-        let neighbour = |at: usize| self.href(at, self.page_of(at));
+        let here = |at: usize| {
+            let key = key(self.chunks.get(at)?);
+            Some((self.page_of(at), key))
+        };
+        let [before, after] = self.around.clone();
+        let before = at.checked_sub(1).and_then(here).or(before);
         Chosen {
             pieces: pieces(&chunk.text, &marks),
             heading: chunk.heading_path.join(" › "),
@@ -166,10 +178,20 @@ impl View {
             unit: stored.id.unit.to_string(),
             ordinal: stored.id.ordinal,
             searchable: stored.has_vector && stored.has_text,
-            before: at.checked_sub(1).map(neighbour),
-            after: (at + 1 < self.chunks.len()).then(|| neighbour(at + 1)),
+            before: before.map(|place| self.link(&place)),
+            after: here(at + 1).or(after).map(|place| self.link(&place)),
         }
     }
+}
+
+/// Which of these chunks is asked for.
+fn chosen(looked: &Looked, chunks: &[StoredChunk]) -> Result<Option<usize>, Problem> {
+    let Some(wanted) = &looked.chunk else {
+        return Ok(None);
+    };
+    let at = chunks.iter().position(|chunk| key(chunk) == *wanted);
+    at.map(Some)
+        .ok_or_else(|| Problem::not_found("chunk", wanted))
 }
 
 fn key(stored: &StoredChunk) -> String {
