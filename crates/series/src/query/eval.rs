@@ -58,18 +58,12 @@ pub(crate) async fn evaluate(
     range.check()?;
     let leaf = Leaf { reader, range };
     match expr {
-        Expr::Latest(of) => {
-            let value = |window: &[Summary]| window.last().map(|summary| summary.last);
-            leaf.lines(of, LOOKBACK.max(range.step), value).await
-        }
+        Expr::Latest(of) => leaf.latest(of, LOOKBACK.max(range.step)).await,
         Expr::Rate {
             of,
             window,
             per_second,
-        } => {
-            leaf.lines(of, *window, |held| rise(held, *per_second))
-                .await
-        }
+        } => leaf.gains(of, *window, *per_second).await,
         Expr::Values { q, by, of, window } => {
             let window = window.unwrap_or(range.step);
             leaf.quantiles(of, window, *q, by.as_deref()).await
@@ -88,35 +82,57 @@ struct Leaf<'r, 's> {
 }
 
 impl Leaf<'_, '_> {
-    async fn find(&self, of: &Selector, window: Micros) -> Result<(Vec<Found>, Micros), Error> {
+    /// What the windows hold, and so much before the first of them; and how wide they are.
+    async fn find(
+        &self,
+        of: &Selector,
+        window: Micros,
+        before: Micros,
+    ) -> Result<(Vec<Found>, Micros), Error> {
         let after = self.range.from.saturating_sub(window);
         // A window finer than what is kept of that time would fall between two summaries.
         let window = window.max(self.reader.grain(after));
-        let after = self.range.from.saturating_sub(window);
+        let after = self
+            .range
+            .from
+            .saturating_sub(window)
+            .saturating_sub(before);
         let found = self.reader.find(of, after, self.range.to).await?;
         Ok((found, window))
     }
 
-    async fn lines(
+    async fn latest(&self, of: &Selector, window: Micros) -> Result<Vec<Line>, Error> {
+        let (found, window) = self.find(of, window, 0).await?;
+        Ok(self.lines(found, |held, t| {
+            let last = held[within(held, t, window)].last()?;
+            Some(last.last)
+        }))
+    }
+
+    async fn gains(
         &self,
         of: &Selector,
         window: Micros,
-        value: impl Fn(&[Summary]) -> Option<f64>,
+        per_second: bool,
     ) -> Result<Vec<Line>, Error> {
-        let (found, window) = self.find(of, window).await?;
+        let (found, window) = self.find(of, window, LOOKBACK).await?;
+        let over = if per_second { window as f64 / 1e6 } else { 1.0 };
+        Ok(self.lines(found, |held, t| Some(gained(held, t, window)? / over)))
+    }
+
+    fn lines(
+        &self,
+        found: Vec<Found>,
+        value: impl Fn(&[Summary], Micros) -> Option<f64>,
+    ) -> Vec<Line> {
         let lines = found.into_iter().map(|series| {
-            let at = |t| {
-                Some((
-                    t,
-                    value(&series.summaries[within(&series.summaries, t, window)])?,
-                ))
-            };
+            let at = |t| Some((t, value(&series.summaries, t)?));
             Line {
                 points: self.range.moments().filter_map(at).collect(),
                 labels: series.labels,
             }
         });
-        Ok(lines.filter(|line| !line.points.is_empty()).collect())
+        lines.filter(|line| !line.points.is_empty()).collect()
     }
 
     async fn quantiles(
@@ -126,7 +142,7 @@ impl Leaf<'_, '_> {
         q: f64,
         by: Option<&[String]>,
     ) -> Result<Vec<Line>, Error> {
-        let (found, window) = self.find(of, window).await?;
+        let (found, window) = self.find(of, window, 0).await?;
         let mut groups: BTreeMap<Labels, Vec<Found>> = BTreeMap::new();
         for series in found {
             let labels = series.labels.only(by.unwrap_or_default());
@@ -150,15 +166,17 @@ fn within(summaries: &[Summary], t: Micros, window: Micros) -> Span<usize> {
     first..end.max(first)
 }
 
-/// What a counter gained, per second of the time seen if so wanted.
-fn rise(held: &[Summary], per_second: bool) -> Option<f64> {
-    let whole = held.iter().copied().reduce(Summary::then)?;
-    let seconds = (whole.until - whole.since) as f64 / 1e6;
-    match per_second {
-        false => Some(whole.rise),
-        true if seconds > 0.0 => Some(whole.rise / seconds),
-        true => None,
-    }
+/// What a counter gained in a window, from the value it came in with. Divided by the window
+/// it is a rate: counters speak when something happens, so the time between two of their
+/// samples says nothing about how often it does.
+fn gained(summaries: &[Summary], t: Micros, window: Micros) -> Option<f64> {
+    let held = within(summaries, t, window);
+    let whole = summaries[held.clone()]
+        .iter()
+        .copied()
+        .reduce(Summary::then)?;
+    let before = held.start.checked_sub(1).map(|at| summaries[at]);
+    Some(before.map_or(whole.rise, |before| before.then(whole).rise - before.rise))
 }
 
 /// Values and how often each was seen. Of thinned-out time the mean stands for its values.

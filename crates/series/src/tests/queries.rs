@@ -124,7 +124,7 @@ async fn functions_add_up() {
         ),
         (
             r#"increase(documents_total{kb="b"}[5m])"#,
-            r#"documents_total{kb="b"} [580.0, 580.0, 580.0]"#,
+            r#"documents_total{kb="b"} [600.0, 600.0, 600.0]"#,
         ),
         ("quantile(0.99, stage_seconds[5m])", "{} [99.0]"),
         (
@@ -165,6 +165,20 @@ async fn a_counter_that_restarts_has_lost_nothing() {
     )
     .await;
     assert_eq!(gained, [r#"documents_total{kb="x"} [25.0]"#]);
+    series.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_burst_is_spread_over_the_window_it_is_looked_at_through() {
+    let series = open(&memory()).await;
+    let labels = labels("documents_total", "x");
+    for (micros, value) in [(-1, 0.0), (0, 1.0), (50, 6.0)] {
+        series.record(&labels, START + micros, value);
+    }
+    series.sync().await.unwrap();
+    let later = at(START + 10 * SECOND);
+    let rate = ask(&series, "rate(documents_total[1m])", later).await;
+    assert_eq!(rate, [r#"documents_total{kb="x"} [0.1]"#]);
     series.close().await.unwrap();
 }
 
