@@ -235,8 +235,15 @@ impl Tab {
         self.call("Input.dispatchKeyEvent", up).await;
     }
 
+    /// Until the page takes what one gives it.
+    async fn until_ready(&self) {
+        self.until("document.documentElement.hasAttribute('data-ready')")
+            .await;
+    }
+
     /// Drags files from the desktop over the page and lets them go there.
     pub async fn drop_files(&self, files: &[&Path]) {
+        self.until_ready().await;
         let data = json!({ "items": [], "files": files, "dragOperationsMask": 1 });
         for kind in ["dragEnter", "dragOver", "drop"] {
             let event = json!({ "type": kind, "x": 400, "y": 300, "data": data });
@@ -246,8 +253,7 @@ impl Tab {
 
     /// Picks files in the dialog a field opens.
     pub async fn choose_files(&self, selector: &str, files: &[&Path]) {
-        self.until("document.documentElement.hasAttribute('data-ready')")
-            .await;
+        self.until_ready().await;
         let find = format!("document.querySelector({})", Value::from(selector));
         let field = self
             .call("Runtime.evaluate", json!({ "expression": find }))
