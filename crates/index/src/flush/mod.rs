@@ -110,7 +110,8 @@ impl Handler {
         let views = std::mem::take(&mut half.views);
         let next = at.snapshot.next(flush, view, views, texts).await;
         at.half = None;
-        at.done.push(flush);
+        // The batch just written took away all records before its own.
+        at.done = vec![flush];
         at.snapshot = next.clone();
         self.store.guards.settled(delta.versions());
         Ok(Flushed {

@@ -383,3 +383,28 @@ async fn what_cannot_be_indexed_is_refused_before_it_is_accepted() {
     ));
     index.close().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_flush_writes_no_more_because_many_went_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open(folder.path()).await;
+    let wal = folder.path().join("index/slate/wal");
+    let written = || -> Vec<u64> {
+        let mut files: Vec<_> = std::fs::read_dir(&wal)
+            .unwrap()
+            .map(|file| file.unwrap())
+            .collect();
+        files.sort_by_key(std::fs::DirEntry::file_name);
+        files.iter().map(|f| f.metadata().unwrap().len()).collect()
+    };
+    for step in 0..150 {
+        let one = vec![chunk(0, "the wheel turns", &[1.0, 0.0])];
+        let receipt = replace(&index, place(space(1), 3, "u"), step + 1, one).await;
+        receipt.unwrap().durable().await.unwrap();
+    }
+    let written = written();
+    let most = |some: &[u64]| *some.iter().max().expect("every flush writes");
+    let (early, late) = (most(&written[10..30]), most(&written[written.len() - 20..]));
+    assert!(late <= early * 5 / 4, "{early} bytes, later {late}");
+    index.close().await.unwrap();
+}
