@@ -87,6 +87,10 @@ impl Dialect for Sqlite {
             "0008_replayed_letters",
             include_str!("../../migrations/sqlite/0008_replayed_letters.sql"),
         ),
+        (
+            "0009_activations_of_a_document",
+            include_str!("../../migrations/sqlite/0009_activations_of_a_document.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -128,6 +132,10 @@ impl Dialect for Postgres {
         (
             "0008_replayed_letters",
             include_str!("../../migrations/postgres/0008_replayed_letters.sql"),
+        ),
+        (
+            "0009_activations_of_a_document",
+            include_str!("../../migrations/postgres/0009_activations_of_a_document.sql"),
         ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =
