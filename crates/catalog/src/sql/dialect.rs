@@ -91,6 +91,10 @@ impl Dialect for Sqlite {
             "0009_activations_of_a_document",
             include_str!("../../migrations/sqlite/0009_activations_of_a_document.sql"),
         ),
+        (
+            "0011_counts_of_status",
+            include_str!("../../migrations/sqlite/0011_counts_of_status.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -136,6 +140,10 @@ impl Dialect for Postgres {
         (
             "0009_activations_of_a_document",
             include_str!("../../migrations/postgres/0009_activations_of_a_document.sql"),
+        ),
+        (
+            "0011_counts_of_status",
+            include_str!("../../migrations/postgres/0011_counts_of_status.sql"),
         ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =

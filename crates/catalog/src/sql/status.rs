@@ -1,8 +1,8 @@
 //! Counts that stay fast as the house grows: every one is read from an index.
 
 use chrono::{DateTime, Utc};
-use model::TenantId;
-use sqlx::query;
+use model::{RunStatus, TenantId};
+use sqlx::{AssertSqlSafe, query};
 
 use super::Tx;
 use super::cells::Cells;
@@ -23,8 +23,8 @@ pub async fn status<DB: Dialect>(
              (SELECT count(*) FROM jobs
               WHERE tenant_id = $1 AND status IN ('running', 'paused', 'canceled')) AS jobs,
              (SELECT count(*) FROM dead_letters WHERE tenant_id = $1) AS letters,
-             (SELECT count(*) FROM ingestion_runs WHERE tenant_id = $1
-              AND status IN ('queued', 'running') AND waiting IS NOT NULL) AS waiting",
+             (SELECT count(*) FROM ingestion_runs
+              WHERE tenant_id = $1 AND waiting IS NOT NULL) AS waiting",
     )
     .bind(tenant.as_uuid())
     .fetch_one(&mut *c)
@@ -65,22 +65,19 @@ async fn count_runs<DB: Dialect>(
     tenant: TenantId,
     status: &mut Status,
 ) -> Result<(), Error> {
-    let rows = query(
-        "SELECT status, count(*) AS runs FROM ingestion_runs WHERE tenant_id = $1 GROUP BY status",
-    )
-    .bind(tenant.as_uuid())
-    .fetch_all(c)
-    .await?;
-    for row in &rows {
-        let row = Cells::<DB>(row);
-        let runs = row.count("runs")?;
-        match row.word("status")? {
-            model::RunStatus::Queued => status.runs_queued = runs,
-            model::RunStatus::Running => status.runs_running = runs,
-            model::RunStatus::Succeeded => status.runs_succeeded = runs,
-            model::RunStatus::Failed => status.runs_failed = runs,
-            model::RunStatus::Canceled => status.runs_canceled = runs,
-        }
+    // One count per status: grouping reads as many rows, at twice the price for each.
+    for (of, runs) in [
+        (RunStatus::Queued, &mut status.runs_queued),
+        (RunStatus::Running, &mut status.runs_running),
+        (RunStatus::Succeeded, &mut status.runs_succeeded),
+        (RunStatus::Failed, &mut status.runs_failed),
+        (RunStatus::Canceled, &mut status.runs_canceled),
+    ] {
+        let row = query(
+            "SELECT count(*) AS runs FROM ingestion_runs WHERE tenant_id = $1 AND status = $2",
+        );
+        let row = row.bind(tenant.as_uuid()).bind(of.as_str());
+        *runs = Cells::<DB>(&row.fetch_one(&mut *c).await?).count("runs")?;
     }
     Ok(())
 }
@@ -91,26 +88,34 @@ pub async fn depth<DB: Dialect>(
     tenant: Option<TenantId>,
     now: DateTime<Utc>,
 ) -> Result<QueueDepth, Error> {
-    let row = query(
+    let of = match tenant {
+        Some(_) => "tenant_id = $2",
+        None => "tenant_id IN (SELECT id FROM tenants)",
+    };
+    let sql = format!(
         "SELECT
-             count(CASE WHEN coalesce(lease_until, not_before) <= $1 THEN 1 END) AS ready,
-             count(CASE WHEN lease_until > $1 THEN 1 END) AS leased,
-             count(CASE WHEN lease_until <= $1 THEN 1 END) AS stalled,
-             count(CASE WHEN lease_until IS NULL AND not_before > $1 THEN 1 END) AS waiting,
-             min(coalesce(lease_until, not_before)) AS oldest
-         FROM work WHERE CASE WHEN $3 THEN tenant_id = $2 ELSE TRUE END",
-    )
-    .bind(now)
-    .bind(tenant.map(TenantId::as_uuid))
-    .bind(tenant.is_some())
-    .fetch_one(c)
-    .await?;
+             (SELECT count(*) FROM work
+              WHERE {of} AND lease_until IS NULL AND not_before <= $1) AS due,
+             (SELECT count(*) FROM work
+              WHERE {of} AND lease_until IS NULL AND not_before > $1) AS waiting,
+             (SELECT count(*) FROM work WHERE {of} AND lease_until > $1) AS leased,
+             (SELECT count(*) FROM work WHERE {of} AND lease_until <= $1) AS stalled,
+             (SELECT min(not_before) FROM work WHERE {of} AND lease_until IS NULL) AS oldest_due,
+             (SELECT min(lease_until) FROM work WHERE {of}) AS oldest_lease"
+    );
+    let mut asked = query(AssertSqlSafe(sql)).bind(now);
+    if let Some(tenant) = tenant {
+        asked = asked.bind(tenant.as_uuid());
+    }
+    let row = asked.fetch_one(c).await?;
     let row = Cells::<DB>(&row);
+    let stalled = row.count("stalled")?;
+    let oldest = [row.maybe_at("oldest_due")?, row.maybe_at("oldest_lease")?];
     Ok(QueueDepth {
-        ready: row.count("ready")?,
+        ready: row.count("due")? + stalled,
         leased: row.count("leased")?,
         waiting: row.count("waiting")?,
-        stalled: row.count("stalled")?,
-        oldest_due: row.maybe_at("oldest")?,
+        stalled,
+        oldest_due: oldest.into_iter().flatten().min(),
     })
 }
