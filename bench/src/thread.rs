@@ -30,7 +30,7 @@ async fn measure(report: &mut Report) -> anyhow::Result<()> {
     let files = tempfile::tempdir()?;
     write_files(files.path())?;
     let data = tempfile::tempdir()?;
-    let engine = Arc::new(open(data.path()).await?);
+    let engine = Arc::new(open(data.path(), index::Settings::default()).await?);
     let source = Source::new(&engine, files.path()).await?;
     let job = source.start(&engine).await?;
 
@@ -84,7 +84,7 @@ fn write_files(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub async fn open(data: &Path) -> anyhow::Result<Engine> {
+pub async fn open(data: &Path, search: index::Settings) -> anyhow::Result<Engine> {
     let store = |name: &str| -> anyhow::Result<Arc<dyn object_store::ObjectStore>> {
         Ok(Arc::new(SyncedFolder::open(&data.join(name))?))
     };
@@ -92,12 +92,7 @@ pub async fn open(data: &Path) -> anyhow::Result<Engine> {
     let program = Program::new(std::env::current_exe()?, &["parse-child"]);
     let parts = Parts {
         catalog: catalog::open(&catalog::Settings::new(url)).await?,
-        index: index::Index::open(
-            index::Settings::default(),
-            store("index")?,
-            data.join("text"),
-        )
-        .await?,
+        index: index::Index::open(search, store("index")?, data.join("text")).await?,
         objects: Objects::new(store("objects")?),
         embedder: Arc::new(Nothing(HashEmbedder::new(&HashSettings::default()))),
         sandbox: Arc::new(Sandbox::new(sandbox::Settings::default(), program)),
