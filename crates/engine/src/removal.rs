@@ -116,10 +116,10 @@ impl Engine {
     ) -> Result<Residue, Error> {
         let dossier = self.parts.catalog.dossier(tenant, document).await?;
         let snapshot = self.view(0).await?;
+        let versions: Vec<_> = removed.iter().map(|one| one.version).collect();
+        let rows = self.parts.catalog.rows_left(&versions).await?;
         let mut residue = Residue {
-            rows: dossier.versions.len() as u64
-                + dossier.activations.len() as u64
-                + u64::from(dossier.head.is_some()),
+            rows: rows + dossier.activations.len() as u64 + u64::from(dossier.head.is_some()),
             ..Residue::default()
         };
         let held = self.parts.catalog.held(tenant).await?;

@@ -1,6 +1,6 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use model::{DocumentId, TenantId};
+use model::{DocumentId, TenantId, VersionId};
 
 use crate::{Dossier, Error, Held, Listed, Mend, Page};
 
@@ -11,6 +11,10 @@ pub trait Audit {
     async fn dossiers(&self, tenant: TenantId, page: Page) -> Result<Listed<Dossier>, Error>;
 
     async fn dossier(&self, tenant: TenantId, document: DocumentId) -> Result<Dossier, Error>;
+
+    /// How many rows withdrawn versions still have, in any table; the ledger and the runs,
+    /// which stay, are not asked.
+    async fn rows_left(&self, versions: &[VersionId]) -> Result<u64, Error>;
 
     /// Every version of the tenant and what it refers to, as of one moment.
     async fn held(&self, tenant: TenantId) -> Result<Vec<Held>, Error>;

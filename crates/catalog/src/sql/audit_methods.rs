@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use model::{DocumentId, TenantId};
+use model::{DocumentId, TenantId, VersionId};
 
 use super::cells::micros;
 use super::dialect::Dialect;
-use super::{Sql, audit, mend};
+use super::{Sql, audit, mend, removal};
 use crate::{Audit, Dossier, Error, Held, Listed, Mend, Page};
 
 #[async_trait]
@@ -21,6 +21,14 @@ impl<DB: Dialect> Audit for Sql<DB> {
     async fn dossier(&self, tenant: TenantId, document: DocumentId) -> Result<Dossier, Error> {
         self.read("catalog.dossier", move |c| {
             Box::pin(async move { audit::one::<DB>(c, tenant, document).await })
+        })
+        .await
+    }
+
+    async fn rows_left(&self, versions: &[VersionId]) -> Result<u64, Error> {
+        let versions = versions.to_vec();
+        self.read("catalog.rows_left", move |c| {
+            Box::pin(async move { removal::rows_left::<DB>(c, &versions).await })
         })
         .await
     }

@@ -84,12 +84,17 @@ pub async fn a_purged_document_leaves_its_ledger_and_nothing_else(world: &World)
     assert_eq!(world.answering().await.len(), 1);
     assert!(world.claim(9).await.is_empty());
     let ids: Vec<_> = removing.iter().map(|version| version.version).collect();
+    assert!(
+        catalog.rows_left(&ids).await.unwrap() > 2,
+        "versions and units"
+    );
     let free = catalog.forget_versions(tenant, &ids).await.unwrap();
     assert_eq!(
         free,
         [ContentHash::of(b"two")],
         "bytes another document has are kept"
     );
+    assert_eq!(catalog.rows_left(&ids).await.unwrap(), 0);
     assert!(matches!(
         catalog.document(tenant, first.document).await,
         Err(Error::NotFound { .. })

@@ -235,6 +235,7 @@ through! { Operations {
 through! { Audit {
     dossiers(tenant: TenantId, page: Page) -> Listed<Dossier>;
     dossier(tenant: TenantId, document: DocumentId) -> Dossier;
+    rows_left(versions: &[VersionId]) -> u64;
     held(tenant: TenantId) -> Vec<Held>;
     fence() -> u64;
     mend(tenant: TenantId, document: DocumentId, mends: Vec<Mend>, now: DateTime<Utc>) -> ();
