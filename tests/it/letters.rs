@@ -3,21 +3,15 @@
 use serde_json::json;
 use testkit::double::{Answer, Double};
 
-use crate::mill::{Folder, Mill, path, text};
+use crate::mill::{Folder, Mill, embeds_at, path, text};
 use crate::server::Server;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dead_letter_is_replayed_once_however_often_that_is_asked() {
     let double = Double::start(vec![Answer::status(401)]).await;
-    let settings = [
-        ("GRISTMILL_EMBEDDING_PROVIDER", "openai"),
-        ("GRISTMILL_EMBEDDING_URL", &double.url()),
-        ("GRISTMILL_EMBEDDING_MODEL", "double"),
-        ("GRISTMILL_EMBEDDING_DIMENSION", "8"),
-        ("GRISTMILL_EMBEDDING_MAX_TOKENS", "256"),
-    ];
+    let url = double.url();
     let mill = Mill::sqlite();
-    let server = Server::start(&mill, &settings);
+    let server = Server::start(&mill, &embeds_at(&url));
     let folder = Folder::of(&[("oats.md", "# Oats\n\nThe oats are rolled and sold.\n")]);
     let refused = mill.run(&["ingest", path(folder.path())]);
     assert!(!refused.status.success(), "the service refuses our key");

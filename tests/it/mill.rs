@@ -117,6 +117,17 @@ impl Folder {
     }
 }
 
+/// Settings under which what `url` speaks for embeds, and not this machine.
+pub fn embeds_at(url: &str) -> [(&'static str, &str); 5] {
+    [
+        ("GRISTMILL_EMBEDDING_PROVIDER", "openai"),
+        ("GRISTMILL_EMBEDDING_URL", url),
+        ("GRISTMILL_EMBEDDING_MODEL", "double"),
+        ("GRISTMILL_EMBEDDING_DIMENSION", "8"),
+        ("GRISTMILL_EMBEDDING_MAX_TOKENS", "256"),
+    ]
+}
+
 pub fn path(path: &Path) -> &str {
     path.to_str().expect("test folders have plain names")
 }

@@ -5,7 +5,7 @@ use testkit::double::{Answer, Double};
 use super::Room;
 use super::every_page::Walk;
 use super::tab::Tab;
-use crate::mill::Folder;
+use crate::mill::{Folder, embeds_at};
 
 /// A service that embeds, and at these requests refuses our key.
 async fn moody() -> Double {
@@ -23,14 +23,8 @@ async fn moody() -> Double {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dead_letters_say_why_and_are_replayed_or_dropped() {
     let double = moody().await;
-    let settings = [
-        ("GRISTMILL_EMBEDDING_PROVIDER", "openai"),
-        ("GRISTMILL_EMBEDDING_URL", &double.url()),
-        ("GRISTMILL_EMBEDDING_MODEL", "double"),
-        ("GRISTMILL_EMBEDDING_DIMENSION", "8"),
-        ("GRISTMILL_EMBEDDING_MAX_TOKENS", "256"),
-    ];
-    let Some(room) = Room::open_with("browser::letters", &settings) else {
+    let url = double.url();
+    let Some(room) = Room::open_with("browser::letters", &embeds_at(&url)) else {
         return;
     };
     let tab = room.signed_in("admin").await;

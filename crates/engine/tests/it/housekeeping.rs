@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use catalog::{Claim, GenerationSpec, NewJob, NewUpload, UploadEnd};
+use catalog::{Claim, NewJob, NewUpload, UploadEnd};
 use chrono::{TimeDelta, Utc};
 use engine::objects::Key;
-use engine::{Disposition, Engine, Figures, ManualClock, Objects, Parts, Settings};
+use engine::{Disposition, Engine, ManualClock, Settings};
 use index::{Fence, Flush, Space, UnitPlace};
-use model::{ChunkPolicy, ContentHash, JobStatus, ModelName, StepKind, UnitName, VersionId};
-use object_store::memory::InMemory;
-use sandbox::Sandbox;
+use model::{ContentHash, JobStatus, ModelName, StepKind, UnitName, VersionId};
 use sqlx::ConnectOptions as _;
 use sqlx::sqlite::SqliteConnectOptions;
 use testkit::Place;
+
+use crate::house::{catalog_in, engine_in};
 
 struct House {
     engine: Engine,
@@ -28,32 +28,14 @@ async fn house() -> House {
 
 async fn house_with(settings: Settings) -> House {
     let folder = tempfile::tempdir().unwrap();
-    let url = format!("sqlite://{}", folder.path().join("catalog.db").display());
-    let catalog = catalog::open(&catalog::Settings::new(url)).await.unwrap();
+    let catalog = catalog_in(folder.path()).await;
     let clock = Arc::new(ManualClock::at(Utc::now()));
     let hash = providers::Settings::Hash(providers::HashSettings::default());
     let embedder = providers::open(&hash).unwrap();
-    let info = embedder.info();
-    let generation = GenerationSpec {
-        model: info.name.clone(),
-        dimension: info.dimension,
-        policy: ChunkPolicy::for_limit(info.max_tokens),
-    };
-    let place = testkit::place_of(generation, &*catalog, Utc::now());
-    let place = place.await.unwrap();
-    let text = folder.path().join("text");
-    let index = index::Index::open(index::Settings::default(), Arc::new(InMemory::new()), text);
-    let parts = Parts {
-        catalog,
-        index: index.await.unwrap(),
-        objects: Objects::new(Arc::new(InMemory::new())),
-        embedder,
-        sandbox: Arc::new(Sandbox::unconfined_for_tests()),
-        clock: clock.clone(),
-        figures: Figures::new(Arc::new(InMemory::new())),
-    };
+    let opened = engine_in(folder.path(), settings, catalog, embedder, clock.clone());
+    let (engine, place) = opened.await;
     House {
-        engine: Engine::new(settings, parts),
+        engine,
         clock,
         place,
         folder,

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use catalog::{Batch, Catalog, Claim, GenerationSpec, NewJob};
+use catalog::{Batch, Catalog, Claim, NewJob};
 use chrono::Utc;
 use engine::objects::Key;
-use engine::{Disposition, Engine, Figures, Objects, Parts, Settings, SystemClock};
-use model::{ChunkPolicy, ContentHash, JobId, StepKind, TenantId, TokenCounter};
-use object_store::memory::InMemory;
+use engine::{Disposition, Engine, Settings, SystemClock};
+use model::{ContentHash, JobId, StepKind, TenantId, TokenCounter};
 use providers::{Embedder, HashEmbedder, HashSettings, ModelInfo};
-use sandbox::Sandbox;
 use testkit::Place;
+
+use crate::house::{catalog_in, engine_in};
 
 const LEASE: Duration = Duration::from_secs(60);
 const WINDOW: usize = 4;
@@ -54,36 +54,19 @@ impl Embedder for Pauses {
 }
 
 async fn house(folder: &std::path::Path) -> (Engine, Arc<Pauses>, Place) {
-    let url = format!("sqlite://{}", folder.join("catalog.db").display());
-    let catalog = catalog::open(&catalog::Settings::new(url)).await.unwrap();
+    let catalog = catalog_in(folder).await;
     let embedder = Arc::new(Pauses {
         inner: HashEmbedder::new(&HashSettings::default()),
         catalog: catalog.clone(),
         job: Mutex::default(),
         sizes: Mutex::default(),
     });
-    let info = embedder.info();
-    let generation = GenerationSpec {
-        model: info.name.clone(),
-        dimension: info.dimension,
-        policy: ChunkPolicy::for_limit(info.max_tokens),
-    };
-    let place = testkit::place_of(generation, &*catalog, Utc::now());
-    let place = place.await.unwrap();
-    let text = folder.join("text");
-    let index = index::Index::open(index::Settings::default(), Arc::new(InMemory::new()), text);
-    let parts = Parts {
-        catalog,
-        index: index.await.unwrap(),
-        objects: Objects::new(Arc::new(InMemory::new())),
-        embedder: embedder.clone(),
-        sandbox: Arc::new(Sandbox::unconfined_for_tests()),
-        clock: Arc::new(SystemClock),
-        figures: Figures::new(Arc::new(InMemory::new())),
-    };
     let mut settings = Settings::default();
     settings.embedding.window = WINDOW;
-    (Engine::new(settings, parts), embedder, place)
+    let clock = Arc::new(SystemClock);
+    let opened = engine_in(folder, settings, catalog, embedder.clone(), clock);
+    let (engine, place) = opened.await;
+    (engine, embedder, place)
 }
 
 /// A job whose one document was brought by its listing.
