@@ -48,6 +48,8 @@ const TOPICS: &[Topic] = &[
 ];
 
 fn main() -> anyhow::Result<ExitCode> {
+    // As the product does.
+    sandbox::keep_few_arenas();
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     if wanted == ["parse-child"] {
         // Parsing runs in children of the same program, here too.

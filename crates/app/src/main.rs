@@ -22,6 +22,7 @@ use config::Config;
 use otel::Exporter;
 
 fn main() -> ExitCode {
+    sandbox::keep_few_arenas();
     // Not a command for people: known to no help, completion or hint.
     if std::env::args_os()
         .nth(1)
