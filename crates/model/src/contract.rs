@@ -1,10 +1,14 @@
-//! What other systems send us and what a batcher sends on, field for field.
+//! What other systems send us, what a batcher sends on, and what a worker is asked to do,
+//! field for field.
 //!
-//! Their JSON Schemas are kept under `docs/contracts/` and checked against these types.
+//! Their JSON Schemas are kept under `docs/contracts/`; `tests/contracts.rs` holds them
+//! against these types.
 
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::{ContentHash, DocumentId, ModelName, RunId, SourceUri, TenantId};
 
 /// An object has arrived in a bucket.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -88,4 +92,31 @@ pub struct BatchInput {
     pub chunk_id: String,
     pub seq: u64,
     pub text: String,
+}
+
+/// One run a worker is asked to process: the same over HTTP and over a queue.
+///
+/// It names the run and repeats what its sender knew of it. A worker believes the catalog:
+/// where the two disagree the message is old or went astray, and is refused. Nothing in it
+/// is ever fetched, so a worker needs no credentials of any source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessRequest {
+    /// Why the run exists: `upload`, `sync`, `reindex` or `repair`.
+    pub job_type: String,
+    pub run_id: RunId,
+    pub doc_id: DocumentId,
+    pub tenant_id: TenantId,
+    /// Where the original lies among the objects sender and worker share.
+    pub upload_uri: String,
+    #[serde(default)]
+    pub title: Option<String>,
+    /// What kind of source brought it: `upload`, `folder`, `bucket`, `website` or `other`.
+    pub source_type: String,
+    pub source_uri: SourceUri,
+    pub original_filename: String,
+    pub content_hash: ContentHash,
+    pub embedding_model: ModelName,
+    #[schemars(range(min = 1, max = 65536))]
+    pub embedding_dim: u32,
+    pub submitted_at: DateTime<Utc>,
 }
