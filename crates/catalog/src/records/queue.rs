@@ -107,6 +107,16 @@ pub enum Retried {
     DeadLettered,
 }
 
+/// A run that could go on if anybody took it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unattended {
+    pub tenant: TenantId,
+    pub run: RunId,
+    /// From when on nobody was at it: the last of its steps fell due, or its worker was heard
+    /// from for the last time.
+    pub since: DateTime<Utc>,
+}
+
 /// A wait that is nobody's failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wait {

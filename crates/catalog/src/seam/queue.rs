@@ -2,9 +2,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use model::{FollowUps, JobStatus, StepKind};
+use model::{FollowUps, JobStatus, RunId, StepKind};
 
-use crate::{Claim, Completion, Error, Prepared, Retried, RunError, UnitDone, Wait};
+use crate::{Claim, Completion, Error, Prepared, Retried, RunError, Unattended, UnitDone, Wait};
 
 /// Work under fenced leases.
 ///
@@ -23,6 +23,23 @@ pub trait Queue {
         lease: Duration,
         now: DateTime<Utc>,
     ) -> Result<Vec<Claim>, Error>;
+
+    /// As [`Queue::claim`], of steps of one run, whatever their kind.
+    async fn claim_run(
+        &self,
+        run: RunId,
+        worker: &str,
+        max: usize,
+        lease: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<Claim>, Error>;
+
+    /// Runs of all tenants that have a step that is due while nobody is at any of theirs, the
+    /// longest due first; up to `limit`, and fewer where one of them has many such steps.
+    async fn unattended(&self, limit: u32, now: DateTime<Utc>) -> Result<Vec<Unattended>, Error>;
+
+    /// Shows on every unattended run why nobody takes it, and when somebody is asked again.
+    async fn await_worker(&self, wait: Wait, now: DateTime<Utc>) -> Result<(), Error>;
 
     /// Prolongs the leases still held and says which those are.
     async fn heartbeat(

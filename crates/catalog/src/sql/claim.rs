@@ -45,6 +45,8 @@ pub async fn claim<DB: Dialect>(
 pub struct Wanted {
     /// Each is looked for in turn.
     pub kinds: Vec<StepKind>,
+    /// Only steps of this one.
+    pub run: Option<RunId>,
     pub worker: String,
     pub max: usize,
     pub lease: Duration,
@@ -69,10 +71,15 @@ async fn take<DB: Dialect>(
     wanted: &Wanted,
     now: DateTime<Utc>,
 ) -> Result<Vec<DB::Row>, Error> {
+    let which = match wanted.run {
+        None => "kind = $2",
+        // Found by its run: of a kind there may be any number, and those of one run are few.
+        Some(_) => "run_id = $6 AND coalesce(kind, '') = $2",
+    };
     let sql = format!(
         "WITH due AS MATERIALIZED (
              SELECT id AS due_id FROM work
-             WHERE kind = $2 AND coalesce(lease_until, not_before) <= $1
+             WHERE {which} AND coalesce(lease_until, not_before) <= $1
              ORDER BY coalesce(lease_until, not_before), id LIMIT $3 {}
          )
          UPDATE work SET token = {}, worker = $4, lease_until = $5, deliveries = deliveries + 1
@@ -82,15 +89,16 @@ async fn take<DB: Dialect>(
         DB::SKIP_LOCKED,
         DB::NEXT_TOKEN
     );
-    let rows = query(AssertSqlSafe(sql))
+    let mut taken = query::<DB>(AssertSqlSafe(sql))
         .bind(now)
         .bind(kind.as_str())
         .bind(i64::try_from(max).unwrap_or(i64::MAX))
         .bind(wanted.worker.as_str())
-        .bind(now + wanted.lease)
-        .fetch_all(c)
-        .await?;
-    Ok(rows)
+        .bind(now + wanted.lease);
+    if let Some(run) = wanted.run {
+        taken = taken.bind(run.as_uuid());
+    }
+    Ok(taken.fetch_all(c).await?)
 }
 
 /// Tells the runs that somebody is at them. A run another transaction holds is left

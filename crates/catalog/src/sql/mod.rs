@@ -47,6 +47,7 @@ mod runs;
 mod sources;
 mod status;
 mod steps;
+mod unattended;
 mod versions;
 mod waits;
 mod work;

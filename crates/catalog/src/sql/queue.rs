@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use model::{FollowUps, JobStatus, StepKind};
+use model::{FollowUps, JobStatus, RunId, StepKind};
 
 use super::cells::micros;
 use super::claim::{self, Wanted};
 use super::dialect::Dialect;
-use super::{Sql, steps, waits};
-use crate::{Claim, Completion, Error, Prepared, Queue, Retried, RunError, UnitDone, Wait};
+use super::{Sql, steps, unattended, waits};
+use crate::{
+    Claim, Completion, Error, Prepared, Queue, Retried, RunError, Unattended, UnitDone, Wait,
+};
 
 #[async_trait]
 impl<DB: Dialect> Queue for Sql<DB> {
@@ -24,6 +26,7 @@ impl<DB: Dialect> Queue for Sql<DB> {
     ) -> Result<Vec<Claim>, Error> {
         let wanted = Wanted {
             kinds: kinds.to_vec(),
+            run: None,
             worker: worker.to_owned(),
             max,
             lease,
@@ -31,6 +34,46 @@ impl<DB: Dialect> Queue for Sql<DB> {
         let limits = self.limits;
         self.write("catalog.claim", move |c| {
             Box::pin(claim::claim::<DB>(c, wanted, limits, micros(now)))
+        })
+        .await
+    }
+
+    async fn claim_run(
+        &self,
+        run: RunId,
+        worker: &str,
+        max: usize,
+        lease: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<Claim>, Error> {
+        let wanted = Wanted {
+            kinds: vec![StepKind::Prep, StepKind::Extract, StepKind::Finalize],
+            run: Some(run),
+            worker: worker.to_owned(),
+            max,
+            lease,
+        };
+        let limits = self.limits;
+        self.write("catalog.claim_run", move |c| {
+            Box::pin(claim::claim::<DB>(c, wanted, limits, micros(now)))
+        })
+        .await
+    }
+
+    async fn unattended(&self, limit: u32, now: DateTime<Utc>) -> Result<Vec<Unattended>, Error> {
+        self.read("catalog.unattended", move |c| {
+            Box::pin(unattended::list::<DB>(c, limit, micros(now)))
+        })
+        .await
+    }
+
+    async fn await_worker(&self, wait: Wait, now: DateTime<Utc>) -> Result<(), Error> {
+        let wait = Wait {
+            not_before: micros(wait.not_before),
+            ..wait
+        };
+        self.write("catalog.await_worker", move |c| {
+            Box::pin(async move { unattended::show::<DB>(c, &wait, micros(now)).await })
         })
         .await
     }

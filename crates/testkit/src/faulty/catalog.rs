@@ -149,6 +149,9 @@ through! { Queue {
             Ok(claims)
         }
     }
+    claim_run(run: RunId, worker: &str, max: usize, lease: Duration, now: DateTime<Utc>) -> Vec<Claim>;
+    unattended(limit: u32, now: DateTime<Utc>) -> Vec<Unattended>;
+    await_worker(wait: Wait, now: DateTime<Utc>) -> ();
     heartbeat(claims: &[Claim], lease: Duration, now: DateTime<Utc>) -> Vec<bool>;
     job_gate(claim: &Claim) -> Option<JobStatus>;
     prepared(claim: &Claim, prepared: Prepared, now: DateTime<Utc>) -> FollowUps;

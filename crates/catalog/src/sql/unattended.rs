@@ -1,0 +1,75 @@
+//! Runs that could go on if anybody took them.
+
+use chrono::{DateTime, Utc};
+use model::{RunId, TenantId};
+use sqlx::{AssertSqlSafe, query};
+
+use super::Tx;
+use super::cells::{Cells, text};
+use super::dialect::Dialect;
+use crate::{Error, Unattended, Wait};
+
+/// Found step by step as they fell due, so that a long queue is not read to its end.
+pub async fn list<DB: Dialect>(
+    c: &mut Tx<DB>,
+    limit: u32,
+    now: DateTime<Utc>,
+) -> Result<Vec<Unattended>, Error> {
+    let rows = query(
+        "SELECT w.tenant_id, w.run_id, r.heartbeat_at,
+             (SELECT max(coalesce(o.lease_until, o.not_before)) FROM work o
+              WHERE o.run_id = w.run_id) AS due
+         FROM work w JOIN ingestion_runs r ON r.id = w.run_id
+         WHERE coalesce(w.lease_until, w.not_before) <= $1
+           AND NOT EXISTS (SELECT 1 FROM work h WHERE h.run_id = w.run_id AND h.lease_until > $1)
+         ORDER BY coalesce(w.lease_until, w.not_before), w.id LIMIT $2",
+    )
+    .bind(now)
+    .bind(i64::from(limit))
+    .fetch_all(c)
+    .await?;
+    let mut runs: Vec<Unattended> = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let row = Cells::<DB>(row);
+        let run = row.id("run_id", RunId::from_uuid)?;
+        if runs.iter().any(|known| known.run == run) {
+            continue;
+        }
+        let due = row.at("due")?;
+        runs.push(Unattended {
+            tenant: row.id("tenant_id", TenantId::from_uuid)?,
+            run,
+            since: row
+                .maybe_at("heartbeat_at")?
+                .map_or(due, |heard| heard.max(due)),
+        });
+    }
+    Ok(runs)
+}
+
+/// A run another transaction holds is left alone: somebody is at it after all.
+pub async fn show<DB: Dialect>(
+    c: &mut Tx<DB>,
+    wait: &Wait,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let sql = format!(
+        "UPDATE ingestion_runs SET waiting = $1, waiting_until = $2, updated_at = $3
+         WHERE id IN (
+             SELECT r.id FROM ingestion_runs r
+             WHERE r.status IN ('queued', 'running')
+               AND EXISTS (SELECT 1 FROM work w WHERE w.run_id = r.id
+                   AND coalesce(w.lease_until, w.not_before) <= $3)
+               AND NOT EXISTS (SELECT 1 FROM work h WHERE h.run_id = r.id AND h.lease_until > $3)
+             ORDER BY r.id {}
+         )",
+        DB::SKIP_LOCKED
+    );
+    query(AssertSqlSafe(sql))
+        .bind(text(&wait.why))
+        .bind(wait.not_before)
+        .bind(now)
+        .execute(c)
+        .await?;
+    Ok(())
+}
