@@ -17,6 +17,9 @@ fn every_route_is_tried_as_another_tenant_and_none_leaks() {
     ] {
         assert!(tried(name), "{name}");
     }
+    let door = |one: &&serde_json::Value| one["operation"] == "POST /internal/process";
+    let door = found.iter().find(door).expect("it is described");
+    assert_eq!(door["status"], 401, "it is there, and opens to no tenant");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod browser;
 mod cancel;
 mod crash;
 mod damage;
+mod delegated;
 mod direction;
 mod generations;
 mod hurt;

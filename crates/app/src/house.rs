@@ -11,7 +11,7 @@ use engine::backup::Local;
 use engine::{Engine, Figures, Objects, SyncedFolder, SystemClock};
 use model::ChunkPolicy;
 use sandbox::{Ocr, Program, Sandbox};
-use shell::Workers;
+use shell::{Runtime, Workers};
 use tokio_util::sync::CancellationToken;
 use web::auth::{Keys, password};
 use web::{Gateway, Parts, Settings};
@@ -46,6 +46,7 @@ impl House {
     /// Opens everything in a folder that is ours.
     pub async fn open(folder: &Folder, lock: Lock, config: &Config) -> anyhow::Result<Self> {
         let keys = secrets::ensure(folder, &config.auth)?;
+        let internal_token = secrets::internal_token(&config.auth)?;
         folder.tighten(config.catalog.url.is_empty())?;
         let embedder = embedding::open(config)?;
         let catalog = catalog::open(&catalog_settings(folder, config))
@@ -79,6 +80,7 @@ impl House {
             Parts {
                 engine: engine.clone(),
                 keys: keys.clone(),
+                internal_token,
                 first,
                 free_bytes: free_bytes(folder),
                 in_force: config::in_force(config),
@@ -98,7 +100,7 @@ impl House {
         })
     }
 
-    pub async fn start_workers(&mut self, config: &Config) {
+    pub async fn start_workers(&mut self, config: &Config, runtime: Runtime) {
         // Opened first, so that no document goes by unrecorded; without it they are processed all the same.
         if let Err(error) = self.engine.figures().open().await {
             tracing::warn!(error = error.explain(), "figures cannot be kept");
@@ -106,11 +108,16 @@ impl House {
         let defaults = shell::Settings::default();
         let settings = shell::Settings {
             prep_slots: defaults.prep_slots.max(config.workers.parse_slots),
+            run_slots: config.workers.run_slots,
             guard_every: Duration::from_secs(config.guard.every_seconds),
             janitor_every: minutes(config.janitor.every_minutes),
             ..defaults
         };
-        self.workers = Some(Workers::start(self.engine.clone(), settings));
+        let workers = Workers::start_as(runtime, self.engine.clone(), settings);
+        let delegated = workers.delegated();
+        self.gateway
+            .deliver_to(Arc::new(move |run| delegated.take(run)));
+        self.workers = Some(workers);
     }
 
     pub fn lock(&mut self) -> &mut Lock {

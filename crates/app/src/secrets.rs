@@ -25,7 +25,7 @@ struct Secrets {
     keys: Vec<Key>,
 }
 
-/// A shorter secret can be guessed from a token it signed (RFC 7518, 3.2).
+/// A shorter secret can be guessed, one that signs from a token it signed (RFC 7518, 3.2).
 const SHORTEST: usize = 32;
 
 /// The keys of a folder that is ours: configured, kept, or made now.
@@ -61,12 +61,27 @@ fn old(auth: &Auth) -> anyhow::Result<Vec<Key>> {
 }
 
 fn key(setting: &str, secret: &str) -> anyhow::Result<Key> {
+    check_length(setting, secret, "for one made on first start")?;
+    Ok(Key::from_secret(secret))
+}
+
+/// What opens `/internal/process`, where anything does.
+pub fn internal_token(auth: &Auth) -> anyhow::Result<Option<String>> {
+    let token = auth.internal_token.trim();
+    if token.is_empty() {
+        return Ok(None);
+    }
+    check_length("auth.internal_token", token, "to take runs from nobody")?;
+    Ok(Some(token.to_owned()))
+}
+
+fn check_length(setting: &str, secret: &str, empty: &str) -> anyhow::Result<()> {
     if secret.len() >= SHORTEST {
-        return Ok(Key::from_secret(secret));
+        return Ok(());
     }
     Err(hinted(
         format!("a secret in `{setting}` has fewer than {SHORTEST} bytes and could be guessed"),
-        "make one with `openssl rand -base64 32`, or leave it empty for one made on first start",
+        format!("make one with `openssl rand -base64 32`, or leave it empty {empty}"),
     ))
 }
 
@@ -175,10 +190,20 @@ mod tests {
             jwt_old_secrets: format!("{},{}", "x".repeat(SHORTEST), short()),
             ..Auth::default()
         };
-        for auth in [signs, signed] {
-            let refused = ensure(&folder, &auth).err().unwrap().to_string();
+        let shared = Auth {
+            internal_token: short(),
+            ..Auth::default()
+        };
+        let refusals = [
+            ensure(&folder, &signs).err(),
+            ensure(&folder, &signed).err(),
+            internal_token(&shared).err(),
+        ];
+        for refused in refusals {
+            let refused = refused.unwrap().to_string();
             assert!(refused.contains("fewer than 32 bytes"), "{refused}");
             assert!(!refused.contains("changeme"), "{refused}");
         }
+        assert_eq!(internal_token(&Auth::default()).unwrap(), None);
     }
 }

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use shell::Runtime;
 use tempfile::TempDir;
 
 use crate::client::Client;
@@ -49,7 +50,7 @@ impl Session {
                 Claimed::Ours(lock) => {
                     let mut house = House::open(&folder, lock, config).await?;
                     if needs == Needs::Workers {
-                        house.start_workers(config).await;
+                        house.start_workers(config, Runtime::Inline).await;
                     }
                     let client = Client::here(house.router(), house.admin_token());
                     return Ok(Self {
@@ -101,6 +102,8 @@ impl Session {
         config.data = temporary.path().to_owned();
         config.catalog.url.clear();
         config.auth.enabled = true;
+        // A door that is not there cannot be tried.
+        config.auth.internal_token = hex::encode(rand::random::<[u8; 32]>());
         config.embedding.provider = "hash".to_owned();
         let mut session = Self::open(&config, needs).await?;
         session.temporary = Some(temporary);
@@ -117,10 +120,10 @@ impl Session {
         self.house.as_ref().map(|house| house.gateway.catalog())
     }
 
-    /// From here on documents are processed.
+    /// From here on documents are processed, by this process: nobody could post to it.
     pub async fn start_workers(&mut self, config: &Config) {
         if let Some(house) = &mut self.house {
-            house.start_workers(config).await;
+            house.start_workers(config, Runtime::Inline).await;
         }
     }
 

@@ -10,6 +10,7 @@ pub mod backup;
 pub mod bucket;
 pub mod citation;
 pub mod clock;
+pub mod delegation;
 mod embedding;
 mod error;
 pub mod figures;

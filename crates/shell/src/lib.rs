@@ -4,11 +4,18 @@
 //! engine's answer into its runtime's acknowledgement. An `if` about documents
 //! does not belong here.
 
+mod dispatch;
 mod generations;
+mod hands;
 mod housekeeping;
-pub mod inline;
+mod http;
+mod inline;
 mod jobs;
 mod lease;
+mod post;
 pub mod verdict;
+mod workers;
 
-pub use inline::{Settings, Workers};
+pub use http::Delegated;
+pub use post::Post;
+pub use workers::{Runtime, Settings, Workers};

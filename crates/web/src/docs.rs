@@ -1,7 +1,9 @@
 //! The API's description: OpenAPI from the code.
 
 use utoipa::openapi::path::Operation;
-use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::security::{
+    Http, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
+};
 use utoipa::openapi::{
     ContentBuilder, InfoBuilder, OpenApi, OpenApiBuilder, PathItem, Ref, RefOr, Required,
     ResponseBuilder,
@@ -29,6 +31,9 @@ pub fn complete(description: &mut OpenApi) {
     components
         .security_schemes
         .insert("bearer".to_owned(), bearer);
+    components
+        .security_schemes
+        .insert("internal".to_owned(), internal().into());
     let problem = ProblemBody::name().into_owned();
     components
         .schemas
@@ -51,6 +56,16 @@ pub fn complete(description: &mut OpenApi) {
             responses.insert("default".to_owned(), RefOr::T(response));
         }
     }
+}
+
+/// What servers and workers show each other.
+fn internal() -> SecurityScheme {
+    let scheme = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .description(Some(
+            "The auth.internal_token that servers and workers share",
+        ));
+    SecurityScheme::Http(scheme.build())
 }
 
 /// A file of no bytes is a file too, and in HTTP as good as none.

@@ -1,13 +1,14 @@
 //! What every handler is handed: the engine, the keys, the settings.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::http::StatusCode;
 use catalog::{Catalog, FirstStarted, Role};
 use chrono::{DateTime, TimeDelta, Utc};
 use engine::Engine;
-use model::{Strategy, TenantId};
+use engine::delegation::Taken;
+use model::{RunId, Strategy, TenantId};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -50,10 +51,15 @@ pub struct Setting {
 /// Room left on the disk of the data folder; `None` where it cannot be told.
 pub type FreeBytes = Arc<dyn Fn() -> Option<u64> + Send + Sync>;
 
+/// Offers a run to whoever works in this process.
+pub type TakeRun = Arc<dyn Fn(RunId) -> Taken + Send + Sync>;
+
 /// What does the work.
 pub struct Parts {
     pub engine: Arc<Engine>,
     pub keys: Keys,
+    /// What servers and workers show each other; without one nobody is delivered to.
+    pub internal_token: Option<String>,
     /// The first tenant and its admin: who the command line speaks for.
     pub first: FirstStarted,
     pub free_bytes: FreeBytes,
@@ -73,6 +79,8 @@ struct Inner {
     turns: Semaphore,
     traffic: Traffic,
     started: DateTime<Utc>,
+    /// Set once there are workers.
+    take_run: OnceLock<TakeRun>,
 }
 
 impl Gateway {
@@ -86,6 +94,7 @@ impl Gateway {
             turns,
             traffic: Traffic::default(),
             started,
+            take_run: OnceLock::new(),
         }))
     }
 
@@ -116,6 +125,22 @@ impl Gateway {
 
     pub fn keys(&self) -> &Keys {
         &self.0.parts.keys
+    }
+
+    pub(crate) fn internal_token(&self) -> Option<&str> {
+        self.0.parts.internal_token.as_deref()
+    }
+
+    /// From here on deliveries are offered to somebody. Said again, it changes nothing.
+    pub fn deliver_to(&self, workers: TakeRun) {
+        let _ = self.0.take_run.set(workers);
+    }
+
+    pub(crate) fn take_run(&self, run: RunId) -> Taken {
+        match self.0.take_run.get() {
+            Some(take) => take(run),
+            None => Taken::NoWorkers,
+        }
     }
 
     pub fn throttle(&self) -> &Throttle {

@@ -28,7 +28,7 @@ mod trace;
 mod traffic;
 mod ui;
 
-pub use gateway::{FreeBytes, Gateway, Parts, Setting, Settings};
+pub use gateway::{FreeBytes, Gateway, Parts, Setting, Settings, TakeRun};
 pub use hooks::send_hooks;
 pub use listen::serve;
 pub use problem::{Problem, ProblemBody};

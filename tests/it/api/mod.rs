@@ -3,6 +3,7 @@
 mod attacks;
 mod citations;
 mod hooks;
+mod internal;
 mod limits;
 mod lists;
 mod mcp;

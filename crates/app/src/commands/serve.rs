@@ -1,6 +1,7 @@
 //! The server: pages, API and workers until it is told to stop.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::net::TcpListener;
@@ -8,14 +9,18 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::Serve;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::explain::{Hinted, hinted};
 use crate::folder::{Claimed, Folder, Holder};
 use crate::house::House;
 use crate::secrets;
 
+/// A worker says at once whether it takes a run.
+const ANSWER: Duration = Duration::from_secs(30);
+
 pub async fn run(config: &Config, args: &Serve) -> anyhow::Result<()> {
     check_exposure(config)?;
+    let token = shared_token(config)?;
     let folder = Folder::create(&config.data)?;
     let lock = match folder.claim()? {
         Claimed::Ours(lock) => lock,
@@ -28,7 +33,8 @@ pub async fn run(config: &Config, args: &Serve) -> anyhow::Result<()> {
     let address = listener.local_addr().context("cannot tell the address")?;
     let mut house = House::open(&folder, lock, config).await?;
     if !args.no_workers {
-        house.start_workers(config).await;
+        let runtime = runtime(config, token, reachable(address))?;
+        house.start_workers(config, runtime).await;
     }
     let holder = Holder {
         pid: std::process::id(),
@@ -59,6 +65,53 @@ fn check_exposure(config: &Config) -> anyhow::Result<()> {
         ),
         "listen on 127.0.0.1, or leave sign-in on",
     ))
+}
+
+/// What runs are posted with, where they are posted.
+fn shared_token(config: &Config) -> anyhow::Result<Option<String>> {
+    let token = match config.runtime {
+        config::Runtime::Inline => return Ok(None),
+        config::Runtime::Http => secrets::internal_token(&config.auth)?,
+    };
+    token.map(Some).ok_or_else(|| {
+        hinted(
+            "runtime is http, and auth.internal_token is empty",
+            "give servers and workers the same one, made with `openssl rand -base64 32`",
+        )
+    })
+}
+
+/// The worker is this server itself unless another is named.
+fn runtime(
+    config: &Config,
+    token: Option<String>,
+    address: SocketAddr,
+) -> anyhow::Result<shell::Runtime> {
+    let Some(token) = token else {
+        return Ok(shell::Runtime::Inline);
+    };
+    let base = match config.workers.url.trim_end_matches('/') {
+        "" => format!("http://{address}"),
+        named => named.to_owned(),
+    };
+    let post = shell::Post {
+        http: client()?,
+        url: format!("{base}/internal/process"),
+        token,
+    };
+    Ok(shell::Runtime::Http(post))
+}
+
+/// Workers are neighbours: no proxy knows them, and none sends us elsewhere.
+fn client() -> anyhow::Result<reqwest::Client> {
+    // Whoever embeds over HTTPS may have installed one before.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder()
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .timeout(ANSWER)
+        .build()
+        .context("cannot make an HTTP client")
 }
 
 fn held(folder: &Folder, holder: Option<Holder>) -> anyhow::Error {

@@ -58,7 +58,7 @@ pub const KEYS: &[Key] = &[
     Key::new(
         "runtime",
         Text,
-        "where steps run: inline (worker tasks in the server)",
+        "who is given runs: inline (worker tasks in the server) or http (posted to workers.url)",
     )
     .alias("INGEST_MODE"),
     Key::new(
@@ -95,6 +95,13 @@ pub const KEYS: &[Key] = &[
         "the first admin's password; empty for one made up on first start",
     )
     .secret(),
+    Key::new(
+        "auth.internal_token",
+        Text,
+        "what servers and workers show each other, 32 bytes or more; empty for no such door",
+    )
+    .secret()
+    .alias("INTERNAL_AUTH_TOKEN"),
     Key::new("upload.max_mb", Number, "largest file accepted").alias("UPLOAD_MAX_SIZE_MB"),
     Key::new("http.timeout_seconds", Number, "longest a request may take"),
     Key::new(
@@ -158,6 +165,18 @@ pub const KEYS: &[Key] = &[
     )
     .alias("WORKER_MAX_CONCURRENT_JOBS"),
     Key::new(
+        "workers.run_slots",
+        Number,
+        "runs taken from /internal/process at the same time",
+    )
+    // The same limit, seen by the run: a worker of other systems parses what it takes.
+    .alias("WORKER_MAX_CONCURRENT_JOBS"),
+    Key::new(
+        "workers.url",
+        Text,
+        "where runs are posted with runtime = http; empty for this server itself",
+    ),
+    Key::new(
         "guard.every_seconds",
         Number,
         "how often missing work is looked for",
@@ -165,7 +184,8 @@ pub const KEYS: &[Key] = &[
     Key::new(
         "guard.queued_hours",
         Number,
-        "a queued run without work gets it back after this",
+        "a queued run without work gets it back after this; with runtime = http one that no \
+         worker took ends",
     )
     .alias("CRASH_GUARD_QUEUED_TTL_HOURS"),
     Key::new(

@@ -157,6 +157,7 @@ fn refuse_excess(table: &Table) -> anyhow::Result<()> {
 fn refuse_zero(config: &Config) -> anyhow::Result<()> {
     let counts = [
         ("workers.parse_slots", config.workers.parse_slots as u64),
+        ("workers.run_slots", config.workers.run_slots as u64),
         ("catalog.connections", config.catalog.connections.into()),
         ("http.concurrency", config.http.concurrency as u64),
         ("http.timeout_seconds", config.http.timeout_seconds),

@@ -73,6 +73,7 @@ impl Default for Config {
 #[serde(rename_all = "snake_case")]
 pub enum Runtime {
     Inline,
+    Http,
 }
 
 /// A section of plain values with its defaults beside them.
@@ -101,6 +102,7 @@ section!(Auth {
     token_hours: u32 = 24,
     admin_login: String = "admin".to_owned(),
     admin_password: String = String::new(),
+    internal_token: String = String::new(),
 });
 section!(Upload { max_mb: u64 = 50 });
 section!(Http {
@@ -146,7 +148,9 @@ section!(Chunks {
     strategy: model::Strategy = model::Strategy::Structural,
 });
 section!(Workers {
-    parse_slots: usize = 3
+    parse_slots: usize = 3,
+    run_slots: usize = 3,
+    url: String = String::new(),
 });
 section!(Guard {
     every_seconds: u64 = 60,

@@ -10,6 +10,7 @@ pub mod documents;
 pub mod generations;
 pub mod ingest;
 pub mod inspect;
+pub mod internal;
 pub mod jobs;
 pub mod kbs;
 pub mod metrics;
@@ -51,5 +52,6 @@ pub fn routes() -> OpenApiRouter<Gateway> {
         .merge(tenants::routes())
         .merge(webhooks::routes())
         .merge(status::routes())
+        .merge(internal::routes())
         .merge(metrics::routes())
 }

@@ -4,6 +4,7 @@
 //! handler names what it needs in its signature ([`May`]), so a route without a
 //! rule does not compile into one that lets everybody in.
 
+mod internal;
 mod keys;
 pub mod password;
 pub mod session;
@@ -13,6 +14,7 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 
 use axum::extract::FromRequestParts;
+use axum::http::HeaderValue;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use base64::Engine as _;
@@ -21,6 +23,7 @@ use catalog::Role;
 use chrono::{DateTime, TimeDelta, Utc};
 use model::{ContentHash, TenantId, UserId};
 
+pub use internal::Internal;
 pub use keys::{Claims, Key, Keys, Refused};
 pub use throttle::Throttle;
 
@@ -196,21 +199,23 @@ pub(crate) fn encoded(bytes: &[u8]) -> String {
 
 /// What the request was signed with, if anything.
 fn credential(parts: &Parts) -> Result<Option<&str>, Problem> {
-    let text = |value: &'_ axum::http::HeaderValue| value.to_str().is_ok();
+    let text = |value: &'_ HeaderValue| value.to_str().is_ok();
     if let Some(key) = parts.headers.get("x-api-key").filter(|v| text(v)) {
         return Ok(key.to_str().ok());
     }
     let Some(value) = parts.headers.get(AUTHORIZATION) else {
         return Ok(None);
     };
-    let bearer = value.to_str().ok().and_then(|value| {
-        let (scheme, rest) = value.split_once(' ')?;
-        scheme.eq_ignore_ascii_case("bearer").then_some(rest.trim())
-    });
-    match bearer {
+    match bearer(value) {
         Some(token) => Ok(Some(token)),
         None => Err(Problem::unauthorized(
             "send `Authorization: Bearer <token or key>`",
         )),
     }
+}
+
+/// What follows `Bearer` in an `Authorization` header.
+fn bearer(value: &HeaderValue) -> Option<&str> {
+    let (scheme, rest) = value.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(rest.trim())
 }
