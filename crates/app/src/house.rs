@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use catalog::{FirstStart, FirstStarted, Role};
+use catalog::{FirstStart, FirstStarted, Page, Role};
 use chrono::TimeDelta;
 use engine::backup::Local;
 use engine::{Engine, Figures, Objects, SyncedFolder, SystemClock};
@@ -247,7 +247,7 @@ async fn first_start(
     let catalog = &engine.parts().catalog;
     let info = engine.parts().embedder.info();
     // Hashing takes a moment; only a start that needs it pays.
-    let fresh = catalog.tenants().await?.is_empty();
+    let fresh = catalog.tenants(Page::first(1)).await?.items.is_empty();
     let password = match config.auth.admin_password.as_str() {
         "" if fresh => secrets::first_password(folder)?,
         chosen => chosen.to_owned(),

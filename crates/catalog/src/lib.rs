@@ -13,6 +13,7 @@ pub mod records;
 pub mod seam;
 
 mod sql;
+mod walk;
 
 pub use error::Error;
 pub use records::*;
@@ -22,3 +23,4 @@ pub use seam::{
     Runs,
 };
 pub use sql::{Settings, load, open};
+pub use walk::every;

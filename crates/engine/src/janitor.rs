@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use catalog::{Removing, Upload, UploadEnd, UploadState};
+use catalog::{Removing, Upload, UploadEnd, UploadState, every};
 use chrono::{DateTime, TimeDelta, Utc};
 use index::Space;
 use model::{ContentHash, TenantId, VersionId};
@@ -237,7 +237,7 @@ impl Engine {
     /// A Prep that was still writing when its version was removed leaves objects behind.
     async fn tidy_versions(&self, taken: &mut u64) -> Result<(), Error> {
         let objects = &self.parts.objects;
-        for tenant in self.parts.catalog.tenants().await? {
+        for tenant in every(|page| self.parts.catalog.tenants(page)).await? {
             let there = objects.versions_of(tenant.id).await?;
             for some in there.chunks(AT_ONCE) {
                 let unknown = self.parts.catalog.unknown_versions(tenant.id, some).await?;
@@ -256,7 +256,7 @@ impl Engine {
     }
 
     async fn tidy_originals(&self, taken: &mut u64) -> Result<(), Error> {
-        for tenant in self.parts.catalog.tenants().await? {
+        for tenant in every(|page| self.parts.catalog.tenants(page)).await? {
             let all = Key::originals(tenant.id);
             let kept = self.parts.objects.list_below(&all).await?;
             let old: Vec<ContentHash> = kept

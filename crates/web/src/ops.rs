@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use catalog::Page;
 use engine::objects::Key;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -42,7 +43,7 @@ pub struct Ready {
     responses((status = 200, body = Ready), (status = 503, body = Ready)))]
 async fn readyz(State(gateway): State<Gateway>) -> (StatusCode, Json<Ready>) {
     let mut missing = Vec::new();
-    if let Err(error) = gateway.catalog().tenants().await {
+    if let Err(error) = gateway.catalog().tenants(Page::first(1)).await {
         tracing::warn!(%error, "not ready");
         missing.push("the catalog's database does not answer".to_owned());
     }

@@ -60,7 +60,8 @@ impl House {
     async fn open(data: &Path) -> Self {
         let url = format!("sqlite://{}", data.join("catalog.db").display());
         let catalog = catalog::open(&catalog::Settings::new(url)).await.unwrap();
-        let tenant = catalog.tenants().await.unwrap()[0].id;
+        let tenants = catalog.tenants(catalog::Page::first(1)).await;
+        let tenant = tenants.unwrap().items[0].id;
         let store =
             |name: &str| Arc::new(LocalFileSystem::new_with_prefix(data.join(name)).unwrap());
         let index = index::Index::open(

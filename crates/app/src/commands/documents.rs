@@ -71,14 +71,20 @@ async fn list(client: &Client, args: &DocumentList) -> anyhow::Result<()> {
 async fn show(client: &Client, one: &One) -> anyhow::Result<()> {
     let id = resolve(client, one).await?;
     let mut document: Value = client.get(&format!("/v1/documents/{id}")).await?;
-    let versions: Rows<Value> = client.get(&format!("/v1/documents/{id}/versions")).await?;
-    document["version_list"] = json!(versions.items);
+    let mut versions: Vec<Value> = Vec::new();
+    let path = format!("/v1/documents/{id}/versions");
+    each(client, &path, &[], usize::MAX, |version| {
+        versions.push(version);
+        Ok(())
+    })
+    .await?;
+    document["version_list"] = json!(versions);
     print(one, &document)
 }
 
 async fn history(client: &Client, one: &One) -> anyhow::Result<()> {
     let id = resolve(client, one).await?;
-    let history: Value = client.get(&format!("/v1/documents/{id}/history")).await?;
+    let history = whole_history(client, id).await?;
     if one.json {
         return print_line(&history);
     }
@@ -89,6 +95,26 @@ async fn history(client: &Client, one: &One) -> anyhow::Result<()> {
     let head = ["ENTRY", "WHAT", "WHEN", "VERSION", "ROOT", "HASH"];
     let fields = ["seq", "kind", "at", "version", "root_hash", "hash"];
     print_text(&format!("\n{}", columns(&history["ledger"], &head, fields)))
+}
+
+/// Both lists of it, page after page.
+async fn whole_history(client: &Client, id: Uuid) -> anyhow::Result<Value> {
+    let (mut activations, mut ledger) = (Vec::new(), Vec::new());
+    let mut cursor = None;
+    loop {
+        let query = [("limit", Some("200".to_owned())), ("cursor", cursor)];
+        let path = with_query(&format!("/v1/documents/{id}/history"), &query);
+        let mut page: Value = client.get(&path).await?;
+        for (all, part) in [(&mut activations, "activations"), (&mut ledger, "ledger")] {
+            if let Some(rows) = page[part].as_array_mut() {
+                all.append(rows);
+            }
+        }
+        cursor = match page["next"].as_str() {
+            Some(next) => Some(next.to_owned()),
+            None => return Ok(json!({ "activations": activations, "ledger": ledger })),
+        };
+    }
 }
 
 /// A table of these fields of each row.

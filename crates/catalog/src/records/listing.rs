@@ -27,12 +27,21 @@ impl Page {
     }
 }
 
-/// Newest first.
+/// Newest first, unless the list says otherwise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listed<T> {
     pub items: Vec<T>,
     /// `None` on the last page.
     pub next: Option<String>,
+}
+
+impl<T> Listed<T> {
+    pub fn map<R>(self, view: impl FnMut(T) -> R) -> Listed<R> {
+        Listed {
+            items: self.items.into_iter().map(view).collect(),
+            next: self.next,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -3,7 +3,8 @@ use chrono::{DateTime, Utc};
 use model::{ApiKeyId, ContentHash, TenantId, UserId};
 
 use crate::{
-    ApiKey, Error, FirstStart, FirstStarted, NewApiKey, NewUser, Tenant, User, UserChange,
+    ApiKey, Error, FirstStart, FirstStarted, Listed, NewApiKey, NewUser, Page, Tenant, User,
+    UserChange,
 };
 
 /// Who there is.
@@ -25,7 +26,7 @@ pub trait Accounts {
         now: DateTime<Utc>,
     ) -> Result<FirstStarted, Error>;
 
-    async fn tenants(&self) -> Result<Vec<Tenant>, Error>;
+    async fn tenants(&self, page: Page) -> Result<Listed<Tenant>, Error>;
 
     async fn create_user(
         &self,
@@ -34,7 +35,7 @@ pub trait Accounts {
         now: DateTime<Utc>,
     ) -> Result<User, Error>;
 
-    async fn users(&self, tenant: TenantId) -> Result<Vec<User>, Error>;
+    async fn users(&self, tenant: TenantId, page: Page) -> Result<Listed<User>, Error>;
 
     async fn user(&self, tenant: TenantId, user: UserId) -> Result<User, Error>;
 
@@ -55,7 +56,7 @@ pub trait Accounts {
         now: DateTime<Utc>,
     ) -> Result<ApiKey, Error>;
 
-    async fn api_keys(&self, tenant: TenantId) -> Result<Vec<ApiKey>, Error>;
+    async fn api_keys(&self, tenant: TenantId, page: Page) -> Result<Listed<ApiKey>, Error>;
 
     /// Revoking twice keeps the first time.
     async fn revoke_api_key(

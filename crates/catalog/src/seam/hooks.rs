@@ -31,7 +31,7 @@ pub trait Hooks {
         now: DateTime<Utc>,
     ) -> Result<Webhook, Error>;
 
-    async fn webhooks(&self, tenant: TenantId) -> Result<Vec<Webhook>, Error>;
+    async fn webhooks(&self, tenant: TenantId, page: Page) -> Result<Listed<Webhook>, Error>;
 
     /// Its deliveries go with it.
     async fn delete_webhook(&self, tenant: TenantId, webhook: WebhookId) -> Result<(), Error>;

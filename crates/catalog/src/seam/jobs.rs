@@ -19,7 +19,8 @@ pub trait Jobs {
         now: DateTime<Utc>,
     ) -> Result<Source, Error>;
 
-    async fn sources(&self, tenant: TenantId) -> Result<Vec<Source>, Error>;
+    /// By name.
+    async fn sources(&self, tenant: TenantId, page: Page) -> Result<Listed<Source>, Error>;
 
     async fn source(&self, tenant: TenantId, source: SourceId) -> Result<Source, Error>;
 
@@ -60,7 +61,12 @@ pub trait Jobs {
     async fn job_changes(&self, tenant: TenantId, job: JobId) -> Result<JobChanges, Error>;
 
     /// What the job could not take in, in the order it met them.
-    async fn job_problems(&self, tenant: TenantId, job: JobId) -> Result<Vec<Problem>, Error>;
+    async fn job_problems(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        page: Page,
+    ) -> Result<Listed<Problem>, Error>;
 
     /// A conflict while it runs, is paused, or is being canceled, and while another job of
     /// the same source is. A failed job goes on at its cursor, any other begins anew.

@@ -19,7 +19,8 @@ pub trait Library {
         now: DateTime<Utc>,
     ) -> Result<Kb, Error>;
 
-    async fn kbs(&self, tenant: TenantId) -> Result<Vec<Kb>, Error>;
+    /// By name.
+    async fn kbs(&self, tenant: TenantId, page: Page) -> Result<Listed<Kb>, Error>;
 
     async fn kb(&self, tenant: TenantId, kb: KbId) -> Result<Kb, Error>;
 
@@ -34,8 +35,12 @@ pub trait Library {
     async fn version(&self, tenant: TenantId, version: VersionId) -> Result<Version, Error>;
 
     /// Newest first.
-    async fn versions(&self, tenant: TenantId, document: DocumentId)
-    -> Result<Vec<Version>, Error>;
+    async fn versions(
+        &self,
+        tenant: TenantId,
+        document: DocumentId,
+        page: Page,
+    ) -> Result<Listed<Version>, Error>;
 
     async fn documents(
         &self,
@@ -58,14 +63,16 @@ pub trait Library {
         &self,
         tenant: TenantId,
         document: DocumentId,
-    ) -> Result<Vec<ActivationRow>, Error>;
+        page: Page,
+    ) -> Result<Listed<ActivationRow>, Error>;
 
     /// Oldest first. It outlives the document.
     async fn ledger(
         &self,
         tenant: TenantId,
         document: DocumentId,
-    ) -> Result<Vec<LedgerEntry>, Error>;
+        page: Page,
+    ) -> Result<Listed<LedgerEntry>, Error>;
 
     /// In reading order, of the newest pass.
     async fn units(&self, tenant: TenantId, version: VersionId) -> Result<Vec<UnitRow>, Error>;

@@ -3,15 +3,16 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use model::{ApiKeyId, ContentHash, KbId, TenantId, UserId};
-use sqlx::query;
+use sqlx::{QueryBuilder, query};
 use uuid::Uuid;
 
 use super::cells::{Cells, bytes, json, micros};
 use super::dialect::Dialect;
+use super::paging::{cut, page_by_id};
 use super::{Sql, Tx, kbs};
 use crate::{
-    Accounts, ApiKey, Error, FirstStart, FirstStarted, NewApiKey, NewUser, Role, Tenant, User,
-    UserChange,
+    Accounts, ApiKey, Error, FirstStart, FirstStarted, Listed, NewApiKey, NewUser, Page, Role,
+    Tenant, User, UserChange,
 };
 
 #[async_trait]
@@ -46,9 +47,11 @@ impl<DB: Dialect> Accounts for Sql<DB> {
         .await
     }
 
-    async fn tenants(&self) -> Result<Vec<Tenant>, Error> {
-        self.read("catalog.tenants", |c| Box::pin(tenants::<DB>(c)))
-            .await
+    async fn tenants(&self, page: Page) -> Result<Listed<Tenant>, Error> {
+        self.read("catalog.tenants", move |c| {
+            Box::pin(async move { tenants::<DB>(c, &page).await })
+        })
+        .await
     }
 
     async fn create_user(
@@ -63,9 +66,11 @@ impl<DB: Dialect> Accounts for Sql<DB> {
         .await
     }
 
-    async fn users(&self, tenant: TenantId) -> Result<Vec<User>, Error> {
-        self.read("catalog.users", move |c| Box::pin(users::<DB>(c, tenant)))
-            .await
+    async fn users(&self, tenant: TenantId, page: Page) -> Result<Listed<User>, Error> {
+        self.read("catalog.users", move |c| {
+            Box::pin(async move { users::<DB>(c, tenant, &page).await })
+        })
+        .await
     }
 
     async fn user(&self, tenant: TenantId, user: UserId) -> Result<User, Error> {
@@ -107,9 +112,9 @@ impl<DB: Dialect> Accounts for Sql<DB> {
         .await
     }
 
-    async fn api_keys(&self, tenant: TenantId) -> Result<Vec<ApiKey>, Error> {
+    async fn api_keys(&self, tenant: TenantId, page: Page) -> Result<Listed<ApiKey>, Error> {
         self.read("catalog.api_keys", move |c| {
-            Box::pin(api_keys::<DB>(c, tenant))
+            Box::pin(async move { api_keys::<DB>(c, tenant, &page).await })
         })
         .await
     }
@@ -153,8 +158,10 @@ async fn first_start<DB: Dialect>(
     first: FirstStart,
     now: DateTime<Utc>,
 ) -> Result<FirstStarted, Error> {
-    if let Some(tenant) = tenants::<DB>(c).await?.first() {
-        return started_before::<DB>(c, tenant.id, &first).await;
+    let oldest = query("SELECT id FROM tenants ORDER BY created_at, id LIMIT 1");
+    if let Some(row) = oldest.fetch_optional(&mut *c).await? {
+        let tenant = Cells::<DB>(&row).id("id", TenantId::from_uuid)?;
+        return started_before::<DB>(c, tenant, &first).await;
     }
     found::<DB>(c, first, now).await
 }
@@ -187,31 +194,28 @@ async fn started_before<DB: Dialect>(
     tenant: TenantId,
     first: &FirstStart,
 ) -> Result<FirstStarted, Error> {
-    let users = users::<DB>(c, tenant).await?;
-    let admins = || users.iter().filter(|user| user.role == Role::Admin);
-    let admin = admins()
-        .find(|admin| !admin.disabled)
-        .or_else(|| admins().next())
-        .ok_or_else(|| Error::not_found("admin of tenant", tenant))?
-        .id;
-    let named = query("SELECT id FROM knowledge_bases WHERE tenant_id = $1 AND name = $2")
-        .bind(tenant.as_uuid())
-        .bind(first.kb_name.as_str())
-        .fetch_optional(&mut *c)
-        .await?;
-    let kb = match named {
-        Some(row) => Cells::<DB>(&row).id("id", KbId::from_uuid)?,
-        None => {
-            let kbs = kbs::all::<DB>(c, tenant).await?;
-            kbs.first()
-                .ok_or_else(|| Error::not_found("knowledge base of tenant", tenant))?
-                .id
-        }
-    };
+    let admin = query(
+        "SELECT id FROM users WHERE tenant_id = $1 AND role = $2
+         ORDER BY disabled, created_at, id LIMIT 1",
+    )
+    .bind(tenant.as_uuid())
+    .bind(Role::Admin.as_str())
+    .fetch_optional(&mut *c)
+    .await?;
+    let admin = admin.ok_or_else(|| Error::not_found("admin of tenant", tenant))?;
+    let kb = query(
+        "SELECT id FROM knowledge_bases WHERE tenant_id = $1
+         ORDER BY CASE WHEN name = $2 THEN 0 ELSE 1 END, name LIMIT 1",
+    )
+    .bind(tenant.as_uuid())
+    .bind(first.kb_name.as_str())
+    .fetch_optional(&mut *c)
+    .await?;
+    let kb = kb.ok_or_else(|| Error::not_found("knowledge base of tenant", tenant))?;
     Ok(FirstStarted {
         tenant,
-        admin,
-        kb,
+        admin: Cells::<DB>(&admin).id("id", UserId::from_uuid)?,
+        kb: Cells::<DB>(&kb).id("id", KbId::from_uuid)?,
         created: false,
     })
 }
@@ -239,19 +243,22 @@ async fn create_tenant<DB: Dialect>(
     })
 }
 
-async fn tenants<DB: Dialect>(c: &mut Tx<DB>) -> Result<Vec<Tenant>, Error> {
-    let rows = query("SELECT id, name, created_at FROM tenants ORDER BY created_at, id")
-        .fetch_all(c)
-        .await?;
-    let read = |row| {
-        let row = Cells::<DB>(row);
-        Ok(Tenant {
-            id: row.id("id", TenantId::from_uuid)?,
-            name: row.text("name")?,
-            created_at: row.at("created_at")?,
-        })
-    };
-    rows.iter().map(read).collect()
+async fn tenants<DB: Dialect>(c: &mut Tx<DB>, page: &Page) -> Result<Listed<Tenant>, Error> {
+    let mut select: QueryBuilder<DB> = QueryBuilder::new("SELECT * FROM tenants WHERE TRUE");
+    let limit = page_by_id(&mut select, "id", page)?;
+    let rows = select.build().fetch_all(c).await?;
+    let items = rows.iter().map(read_tenant::<DB>);
+    let items = items.collect::<Result<Vec<_>, _>>()?;
+    Ok(cut(items, limit, |tenant| tenant.id.as_uuid()))
+}
+
+fn read_tenant<DB: Dialect>(row: &DB::Row) -> Result<Tenant, Error> {
+    let row = Cells::<DB>(row);
+    Ok(Tenant {
+        id: row.id("id", TenantId::from_uuid)?,
+        name: row.text("name")?,
+        created_at: row.at("created_at")?,
+    })
 }
 
 async fn create_user<DB: Dialect>(
@@ -299,12 +306,18 @@ fn read_user<DB: Dialect>(row: &DB::Row) -> Result<User, Error> {
     })
 }
 
-async fn users<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<Vec<User>, Error> {
-    let rows = query("SELECT * FROM users WHERE tenant_id = $1 ORDER BY created_at, id")
-        .bind(tenant.as_uuid())
-        .fetch_all(c)
-        .await?;
-    rows.iter().map(read_user::<DB>).collect()
+async fn users<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    page: &Page,
+) -> Result<Listed<User>, Error> {
+    let mut select: QueryBuilder<DB> = QueryBuilder::new("SELECT * FROM users WHERE tenant_id = ");
+    select.push_bind(tenant.as_uuid());
+    let limit = page_by_id(&mut select, "id", page)?;
+    let rows = select.build().fetch_all(c).await?;
+    let items = rows.iter().map(read_user::<DB>);
+    let items = items.collect::<Result<Vec<_>, _>>()?;
+    Ok(cut(items, limit, |user| user.id.as_uuid()))
 }
 
 async fn one_user<DB: Dialect>(
@@ -393,12 +406,19 @@ fn read_key<DB: Dialect>(row: &DB::Row) -> Result<ApiKey, Error> {
     })
 }
 
-async fn api_keys<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<Vec<ApiKey>, Error> {
-    let rows = query("SELECT * FROM api_keys WHERE tenant_id = $1 ORDER BY id")
-        .bind(tenant.as_uuid())
-        .fetch_all(c)
-        .await?;
-    rows.iter().map(read_key::<DB>).collect()
+async fn api_keys<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    page: &Page,
+) -> Result<Listed<ApiKey>, Error> {
+    let mut select: QueryBuilder<DB> =
+        QueryBuilder::new("SELECT * FROM api_keys WHERE tenant_id = ");
+    select.push_bind(tenant.as_uuid());
+    let limit = page_by_id(&mut select, "id", page)?;
+    let rows = select.build().fetch_all(c).await?;
+    let items = rows.iter().map(read_key::<DB>);
+    let items = items.collect::<Result<Vec<_>, _>>()?;
+    Ok(cut(items, limit, |key| key.id.as_uuid()))
 }
 
 async fn revoke_api_key<DB: Dialect>(

@@ -2,12 +2,11 @@
 
 use model::{DocumentId, KbId, RunId, SourceId, SourceUri, TenantId, VersionId};
 use sqlx::QueryBuilder;
-use uuid::Uuid;
 
 use super::Tx;
 use super::cells::Cells;
 use super::dialect::Dialect;
-
+use super::paging::{cut, page_by_id};
 use crate::{Active, DocumentFilter, DocumentRow, Error, Listed, Page};
 
 /// A document beside the version that describes it (`v`) and its newest one (`n`).
@@ -97,36 +96,6 @@ fn escaped(text: &str) -> String {
     text.replace('\\', r"\\")
         .replace('%', r"\%")
         .replace('_', r"\_")
-}
-
-/// Newest first, one row more than asked for: whether there is a next page.
-pub fn page_by_id<DB: Dialect>(
-    select: &mut QueryBuilder<DB>,
-    column: &'static str,
-    page: &Page,
-) -> Result<u32, Error> {
-    if let Some(cursor) = &page.after {
-        let id: Uuid = cursor
-            .parse()
-            .map_err(|_| Error::not_found("page", cursor))?;
-        select.push(format_args!(" AND {column} < ")).push_bind(id);
-    }
-    let limit = page.limit.clamp(1, Page::MAX);
-    select
-        .push(format_args!(" ORDER BY {column} DESC LIMIT "))
-        .push_bind(i64::from(limit) + 1);
-    Ok(limit)
-}
-
-/// Cuts the row too many, which only told that there is a next page.
-pub fn cut<T>(mut items: Vec<T>, limit: u32, id: impl Fn(&T) -> Uuid) -> Listed<T> {
-    let more = items.len() > limit as usize;
-    items.truncate(limit as usize);
-    let next = items
-        .last()
-        .filter(|_| more)
-        .map(|last| id(last).to_string());
-    Listed { items, next }
 }
 
 pub async fn one<DB: Dialect>(

@@ -51,9 +51,9 @@ impl<DB: Dialect> Hooks for Sql<DB> {
         .await
     }
 
-    async fn webhooks(&self, tenant: TenantId) -> Result<Vec<Webhook>, Error> {
+    async fn webhooks(&self, tenant: TenantId, page: Page) -> Result<Listed<Webhook>, Error> {
         self.read("catalog.webhooks", move |c| {
-            Box::pin(hooks::all::<DB>(c, tenant))
+            Box::pin(async move { hooks::list::<DB>(c, tenant, &page).await })
         })
         .await
     }

@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use super::cells::{Cells, json as cell, text};
 use super::dialect::Dialect;
-use super::documents::{cut, page_by_id};
 use super::events::News;
+use super::paging::{cut, page_by_id};
 use super::{Tx, sources};
 use crate::{
     Attempt, Delivery, DueDelivery, Error, Listed, NewWebhook, Page, SignedSource, Webhook,
@@ -79,7 +79,23 @@ pub async fn create<DB: Dialect>(
     read_webhook::<DB>(&row)
 }
 
-pub async fn all<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<Vec<Webhook>, Error> {
+pub async fn list<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    page: &Page,
+) -> Result<Listed<Webhook>, Error> {
+    let mut select: QueryBuilder<DB> =
+        QueryBuilder::new("SELECT * FROM webhooks WHERE tenant_id = ");
+    select.push_bind(tenant.as_uuid());
+    let limit = page_by_id(&mut select, "id", page)?;
+    let rows = select.build().fetch_all(c).await?;
+    let items = rows.iter().map(read_webhook::<DB>);
+    let items = items.collect::<Result<Vec<_>, _>>()?;
+    Ok(cut(items, limit, |webhook| webhook.id.as_uuid()))
+}
+
+/// Whoever wants to know of anything; how many there may be is bounded where they are made.
+async fn all<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<Vec<Webhook>, Error> {
     let rows = query("SELECT * FROM webhooks WHERE tenant_id = $1 ORDER BY id")
         .bind(tenant.as_uuid())
         .fetch_all(c)

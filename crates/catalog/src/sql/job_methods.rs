@@ -28,9 +28,9 @@ impl<DB: Dialect> Jobs for Sql<DB> {
         .await
     }
 
-    async fn sources(&self, tenant: TenantId) -> Result<Vec<Source>, Error> {
+    async fn sources(&self, tenant: TenantId, page: Page) -> Result<Listed<Source>, Error> {
         self.read("catalog.sources", move |c| {
-            Box::pin(async move { sources::all::<DB>(c, tenant).await })
+            Box::pin(async move { sources::list::<DB>(c, tenant, &page).await })
         })
         .await
     }
@@ -114,9 +114,14 @@ impl<DB: Dialect> Jobs for Sql<DB> {
         .await
     }
 
-    async fn job_problems(&self, tenant: TenantId, job: JobId) -> Result<Vec<Problem>, Error> {
+    async fn job_problems(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        page: Page,
+    ) -> Result<Listed<Problem>, Error> {
         self.read("catalog.job_problems", move |c| {
-            Box::pin(async move { outcomes::problems::<DB>(c, tenant, job).await })
+            Box::pin(async move { outcomes::problems::<DB>(c, tenant, job, &page).await })
         })
         .await
     }

@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::cells::{Cells, json};
 use super::dialect::Dialect;
-use super::documents::{cut, page_by_id};
 use super::events::{News, tell};
+use super::paging::{cut, page_by_id};
 use super::{Tx, kbs, listing, outcomes, sources};
 use crate::{Error, Job, JobCounters, JobFilter, Listed, NewJob, Page};
 

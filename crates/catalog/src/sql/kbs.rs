@@ -2,13 +2,14 @@
 
 use chrono::{DateTime, Utc};
 use model::{GenerationId, KbId, TenantId};
-use sqlx::query;
+use sqlx::{QueryBuilder, query};
 use uuid::Uuid;
 
 use super::Tx;
 use super::cells::{Cells, json};
 use super::dialect::Dialect;
-use crate::{Error, Generation, GenerationSpec, GenerationState, Kb, Retention};
+use super::paging::{cut, of_name, page_by_name};
+use crate::{Error, Generation, GenerationSpec, GenerationState, Kb, Listed, Page, Retention};
 
 /// A knowledge base beside each of its open generations.
 pub const KBS: &str = "SELECT k.id, k.tenant_id, k.name, k.retention, k.created_at,
@@ -73,13 +74,20 @@ pub async fn lock<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId, kb: KbId) -> Re
     one::<DB>(c, tenant, kb).await
 }
 
-pub async fn all<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<Vec<Kb>, Error> {
-    let sql = format!("{KBS} WHERE k.tenant_id = $1 ORDER BY k.name, g.state DESC");
-    let rows = query(sqlx::AssertSqlSafe(sql))
-        .bind(tenant.as_uuid())
-        .fetch_all(c)
-        .await?;
-    gather::<DB>(&rows)
+pub async fn list<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    page: &Page,
+) -> Result<Listed<Kb>, Error> {
+    // Paged before they are joined: one that builds a generation has two rows.
+    let mut select: QueryBuilder<DB> = QueryBuilder::new(KBS);
+    select.push(" WHERE k.id IN (SELECT id FROM knowledge_bases WHERE tenant_id = ");
+    select.push_bind(tenant.as_uuid());
+    let limit = page_by_name(&mut select, page)?;
+    select.push(") ORDER BY k.name, g.state DESC");
+    let rows = select.build().fetch_all(c).await?;
+    let kbs = gather::<DB>(&rows)?;
+    Ok(cut(kbs, limit, |kb| of_name(&kb.name)))
 }
 
 pub async fn one<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId, kb: KbId) -> Result<Kb, Error> {

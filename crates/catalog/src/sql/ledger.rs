@@ -2,12 +2,12 @@
 
 use chrono::{DateTime, Utc};
 use model::{ContentHash, DocumentId, GenerationId, TenantId, UserId, VersionId};
-use sqlx::{AssertSqlSafe, query};
+use sqlx::{AssertSqlSafe, QueryBuilder, query};
 
-use super::Tx;
 use super::cells::{Cells, bytes};
 use super::dialect::Dialect;
-use crate::{Error, LedgerEntry, LedgerKind};
+use super::{Tx, paging};
+use crate::{Error, LedgerEntry, LedgerKind, Listed, Page};
 
 /// What is written down; place in the chain and hashes follow.
 pub struct Fact {
@@ -86,13 +86,21 @@ pub async fn of_document<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
     document: DocumentId,
-) -> Result<Vec<LedgerEntry>, Error> {
-    let rows = query("SELECT * FROM ledger WHERE document_id = $1 AND tenant_id = $2 ORDER BY seq")
-        .bind(document.as_uuid())
-        .bind(tenant.as_uuid())
-        .fetch_all(c)
-        .await?;
-    rows.iter().map(read::<DB>).collect()
+    page: &Page,
+) -> Result<Listed<LedgerEntry>, Error> {
+    let mut select: QueryBuilder<DB> =
+        QueryBuilder::new("SELECT * FROM ledger WHERE document_id = ");
+    select.push_bind(document.as_uuid());
+    select.push(" AND tenant_id = ");
+    select.push_bind(tenant.as_uuid());
+    if let Some(seq) = paging::after::<u32>(page)? {
+        select.push(" AND seq > ").push_bind(i64::from(seq));
+    }
+    select.push(" ORDER BY seq");
+    let limit = paging::limit(&mut select, page);
+    let rows = select.build().fetch_all(c).await?;
+    let items = rows.iter().map(read::<DB>).collect::<Result<Vec<_>, _>>()?;
+    Ok(paging::cut(items, limit, |entry| entry.seq))
 }
 
 pub fn read<DB: Dialect>(row: &DB::Row) -> Result<LedgerEntry, Error> {

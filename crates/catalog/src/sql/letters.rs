@@ -8,8 +8,8 @@ use uuid::Uuid;
 use super::activate::lock_document;
 use super::cells::Cells;
 use super::dialect::Dialect;
-use super::documents::{cut, page_by_id};
 use super::events::{News, tell};
+use super::paging::{cut, page_by_id};
 use super::{Tx, jobs, versions, work};
 use crate::{DeadLetter, Error, GenerationState, Listed, Page, Replayed, RunError, VersionState};
 

@@ -29,9 +29,11 @@ impl<DB: Dialect> Library for Sql<DB> {
         .await
     }
 
-    async fn kbs(&self, tenant: TenantId) -> Result<Vec<Kb>, Error> {
-        self.read("catalog.kbs", move |c| Box::pin(kbs::all::<DB>(c, tenant)))
-            .await
+    async fn kbs(&self, tenant: TenantId, page: Page) -> Result<Listed<Kb>, Error> {
+        self.read("catalog.kbs", move |c| {
+            Box::pin(async move { kbs::list::<DB>(c, tenant, &page).await })
+        })
+        .await
     }
 
     async fn kb(&self, tenant: TenantId, kb: KbId) -> Result<Kb, Error> {
@@ -67,9 +69,10 @@ impl<DB: Dialect> Library for Sql<DB> {
         &self,
         tenant: TenantId,
         document: DocumentId,
-    ) -> Result<Vec<Version>, Error> {
+        page: Page,
+    ) -> Result<Listed<Version>, Error> {
         self.read("catalog.versions", move |c| {
-            Box::pin(versions::of_document::<DB>(c, tenant, document))
+            Box::pin(async move { versions::of_document::<DB>(c, tenant, document, &page).await })
         })
         .await
     }
@@ -110,9 +113,10 @@ impl<DB: Dialect> Library for Sql<DB> {
         &self,
         tenant: TenantId,
         document: DocumentId,
-    ) -> Result<Vec<ActivationRow>, Error> {
+        page: Page,
+    ) -> Result<Listed<ActivationRow>, Error> {
         self.read("catalog.activations", move |c| {
-            Box::pin(versions::activations::<DB>(c, tenant, document))
+            Box::pin(async move { versions::activations::<DB>(c, tenant, document, &page).await })
         })
         .await
     }
@@ -121,9 +125,10 @@ impl<DB: Dialect> Library for Sql<DB> {
         &self,
         tenant: TenantId,
         document: DocumentId,
-    ) -> Result<Vec<LedgerEntry>, Error> {
+        page: Page,
+    ) -> Result<Listed<LedgerEntry>, Error> {
         self.read("catalog.ledger", move |c| {
-            Box::pin(ledger::of_document::<DB>(c, tenant, document))
+            Box::pin(async move { ledger::of_document::<DB>(c, tenant, document, &page).await })
         })
         .await
     }

@@ -38,6 +38,7 @@ mod mend;
 mod metadata;
 mod operations;
 mod outcomes;
+mod paging;
 mod queue;
 mod recount;
 mod recreate;

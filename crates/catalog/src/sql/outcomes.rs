@@ -6,8 +6,8 @@ use sqlx::{QueryBuilder, query};
 use super::Tx;
 use super::cells::{Cells, text};
 use super::dialect::Dialect;
-use super::documents::cut;
-use super::jobs;
+use super::paging::cut;
+use super::{jobs, paging};
 use crate::{
     Error, FirstToGoOn, Job, JobChanges, JobDocument, JobOutcome, JobProgress, Listed, Page,
     Problem,
@@ -175,22 +175,31 @@ pub async fn problems<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
     job: JobId,
-) -> Result<Vec<Problem>, Error> {
+    page: &Page,
+) -> Result<Listed<Problem>, Error> {
     jobs::one::<DB>(c, tenant, job).await?;
-    let rows =
-        query("SELECT source_uri, message FROM job_problems WHERE job_id = $1 ORDER BY position")
-            .bind(job.as_uuid())
-            .fetch_all(c)
-            .await?;
+    let mut select: QueryBuilder<DB> =
+        QueryBuilder::new("SELECT position, source_uri, message FROM job_problems WHERE job_id = ");
+    select.push_bind(job.as_uuid());
+    if let Some(position) = paging::after::<u32>(page)? {
+        select
+            .push(" AND position > ")
+            .push_bind(i64::from(position));
+    }
+    select.push(" ORDER BY position");
+    let limit = paging::limit(&mut select, page);
+    let rows = select.build().fetch_all(c).await?;
     let read = |row| {
         let row = Cells::<DB>(row);
         let named = row.maybe_text("source_uri")?.is_some();
-        Ok(Problem {
+        let problem = Problem {
             source_uri: named.then(|| row.uri("source_uri")).transpose()?,
             message: row.text("message")?,
-        })
+        };
+        Ok((row.small("position")?, problem))
     };
-    rows.iter().map(read).collect()
+    let items = rows.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
+    Ok(cut(items, limit, |(position, _)| *position).map(|(_, problem)| problem))
 }
 
 pub async fn documents<DB: Dialect>(
@@ -210,18 +219,13 @@ pub async fn documents<DB: Dialect>(
          WHERE jv.job_id = ",
     );
     select.push_bind(job.as_uuid());
-    if let Some(after) = &page.after {
-        let after: VersionId = after
-            .parse()
-            .map_err(|_| Error::conflict("page", "the cursor is not one of ours"))?;
+    if let Some(after) = paging::after::<VersionId>(page)? {
         select
             .push(" AND jv.version_id > ")
             .push_bind(after.as_uuid());
     }
-    let limit = page.limit.clamp(1, Page::MAX);
-    select
-        .push(" ORDER BY jv.version_id LIMIT ")
-        .push_bind(i64::from(limit) + 1);
+    select.push(" ORDER BY jv.version_id");
+    let limit = paging::limit(&mut select, page);
     let rows = select.build().fetch_all(c).await?;
     let read = |row: &DB::Row| {
         let row = Cells::<DB>(row);

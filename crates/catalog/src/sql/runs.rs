@@ -6,7 +6,7 @@ use sqlx::QueryBuilder;
 
 use super::cells::Cells;
 use super::dialect::Dialect;
-use super::documents::{cut, page_by_id};
+use super::paging::{cut, page_by_id};
 use super::{Sql, Tx};
 use crate::{Error, Listed, Page, Run, RunError, RunFilter, RunStats, Runs};
 

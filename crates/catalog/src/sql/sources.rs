@@ -2,14 +2,15 @@
 
 use chrono::{DateTime, Utc};
 use model::{KbId, SourceId, TenantId};
-use sqlx::query;
+use sqlx::{QueryBuilder, query};
 use uuid::Uuid;
 
 use super::Tx;
 use super::cells::{Cells, json};
 use super::dialect::Dialect;
 use super::kbs;
-use crate::{Error, NewSource, Source, SourceChange};
+use super::paging::{cut, of_name, page_by_name};
+use crate::{Error, Listed, NewSource, Page, Source, SourceChange};
 
 pub async fn create<DB: Dialect>(
     c: &mut Tx<DB>,
@@ -36,12 +37,18 @@ pub async fn create<DB: Dialect>(
     read::<DB>(&row.ok_or_else(exists)?)
 }
 
-pub async fn all<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<Vec<Source>, Error> {
-    let rows = query("SELECT * FROM ingestion_sources WHERE tenant_id = $1 ORDER BY name")
-        .bind(tenant.as_uuid())
-        .fetch_all(c)
-        .await?;
-    rows.iter().map(read::<DB>).collect()
+pub async fn list<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    page: &Page,
+) -> Result<Listed<Source>, Error> {
+    let mut select: QueryBuilder<DB> =
+        QueryBuilder::new("SELECT * FROM ingestion_sources WHERE tenant_id = ");
+    select.push_bind(tenant.as_uuid());
+    let limit = page_by_name(&mut select, page)?;
+    let rows = select.build().fetch_all(c).await?;
+    let items = rows.iter().map(read::<DB>).collect::<Result<Vec<_>, _>>()?;
+    Ok(cut(items, limit, |source| of_name(&source.name)))
 }
 
 pub async fn one<DB: Dialect>(

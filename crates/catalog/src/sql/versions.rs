@@ -4,12 +4,14 @@ use model::{
     DocumentId, GenerationId, KbId, PageSize, RunId, TenantId, UnitName, UserId, VersionId,
 };
 use sqlx::{AssertSqlSafe, QueryBuilder, query};
+use uuid::Uuid;
 
 use super::cells::Cells;
 use super::dialect::Dialect;
 use super::kbs::read_generation;
-use super::{Tx, ledger};
-use crate::{ActivationRow, Error, UnitRow, Version, VersionRow};
+use super::paging::{AtMoment, cut};
+use super::{Tx, ledger, paging};
+use crate::{ActivationRow, Error, Listed, Page, UnitRow, Version, VersionRow};
 
 const VERSIONS: &str = "SELECT v.*, d.source_uri, g.number AS generation_number, g.spec,
         g.state AS generation_state
@@ -36,15 +38,22 @@ pub async fn of_document<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
     document: DocumentId,
-) -> Result<Vec<Version>, Error> {
-    let sql =
-        format!("{VERSIONS} WHERE v.document_id = $1 AND v.tenant_id = $2 ORDER BY v.number DESC");
-    let rows = query(AssertSqlSafe(sql))
-        .bind(document.as_uuid())
-        .bind(tenant.as_uuid())
-        .fetch_all(c)
-        .await?;
-    rows.iter().map(read::<DB>).collect()
+    page: &Page,
+) -> Result<Listed<Version>, Error> {
+    let mut select: QueryBuilder<DB> = QueryBuilder::new(VERSIONS);
+    select.push(" WHERE v.document_id = ");
+    select.push_bind(document.as_uuid());
+    select.push(" AND v.tenant_id = ");
+    select.push_bind(tenant.as_uuid());
+    if let Some(number) = paging::after::<u32>(page)? {
+        select.push(" AND v.number < ");
+        select.push_bind(i64::from(number));
+    }
+    select.push(" ORDER BY v.number DESC");
+    let limit = paging::limit(&mut select, page);
+    let rows = select.build().fetch_all(c).await?;
+    let items = rows.iter().map(read::<DB>).collect::<Result<Vec<_>, _>>()?;
+    Ok(cut(items, limit, |version| version.number))
 }
 
 fn read<DB: Dialect>(row: &DB::Row) -> Result<Version, Error> {
@@ -153,28 +162,38 @@ pub async fn activations<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
     document: DocumentId,
-) -> Result<Vec<ActivationRow>, Error> {
-    let rows = query(
-        "SELECT * FROM activations WHERE document_id = $1 AND tenant_id = $2
-         ORDER BY opened_at, id",
-    )
-    .bind(document.as_uuid())
-    .bind(tenant.as_uuid())
-    .fetch_all(c)
-    .await?;
-    let read = |row| {
-        let row = Cells::<DB>(row);
-        Ok(ActivationRow {
-            version: row.id("version_id", VersionId::from_uuid)?,
-            number: row.small("number")?,
-            generation: row.id("generation_id", GenerationId::from_uuid)?,
-            opened_at: row.at("opened_at")?,
-            closed_at: row.maybe_at("closed_at")?,
-            cause: row.word("cause")?,
-            by: row.maybe_id("opened_by", UserId::from_uuid)?,
-        })
+    page: &Page,
+) -> Result<Listed<ActivationRow>, Error> {
+    let mut select: QueryBuilder<DB> =
+        QueryBuilder::new("SELECT * FROM activations WHERE document_id = ");
+    select.push_bind(document.as_uuid());
+    select.push(" AND tenant_id = ");
+    select.push_bind(tenant.as_uuid());
+    if let Some(AtMoment(at, id)) = paging::after(page)? {
+        select.push(" AND (opened_at, id) > (").push_bind(at);
+        select.push(", ").push_bind(id).push(")");
+    }
+    select.push(" ORDER BY opened_at, id");
+    let limit = paging::limit(&mut select, page);
+    let rows = select.build().fetch_all(c).await?;
+    let items = rows.iter().map(read_activation::<DB>);
+    let items = items.collect::<Result<Vec<_>, _>>()?;
+    let place = |(id, row): &(Uuid, ActivationRow)| AtMoment(row.opened_at, *id);
+    Ok(cut(items, limit, place).map(|(_, row)| row))
+}
+
+fn read_activation<DB: Dialect>(row: &DB::Row) -> Result<(Uuid, ActivationRow), Error> {
+    let row = Cells::<DB>(row);
+    let activation = ActivationRow {
+        version: row.id("version_id", VersionId::from_uuid)?,
+        number: row.small("number")?,
+        generation: row.id("generation_id", GenerationId::from_uuid)?,
+        opened_at: row.at("opened_at")?,
+        closed_at: row.maybe_at("closed_at")?,
+        cause: row.word("cause")?,
+        by: row.maybe_id("opened_by", UserId::from_uuid)?,
     };
-    rows.iter().map(read).collect()
+    Ok((row.get("id")?, activation))
 }
 
 pub async fn pages<DB: Dialect>(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use catalog::{Error, LiveFilter, Outcome, Page, Removal, RunFilter, SkipReason};
+use catalog::{Error, LiveFilter, Outcome, Page, Removal, RunFilter, SkipReason, every};
 use futures::future::join_all;
 
 use crate::World;
@@ -135,8 +135,7 @@ pub async fn what_is_anothers_is_unknown(world: &World) {
     assert!(unknown(purge.unwrap_err()));
     assert!(catalog.events_after(other, 0, 10).await.unwrap().is_empty());
     assert!(
-        catalog
-            .ledger(other, admitted.document)
+        every(|page| catalog.ledger(other, admitted.document, page))
             .await
             .unwrap()
             .is_empty()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use catalog::{Building, Error, GenerationSpec, Kb, LiveFilter, RunError};
+use catalog::{Building, Error, GenerationSpec, Kb, LiveFilter, RunError, every};
 use model::{ChunkPolicy, Strategy};
 
 use crate::World;
@@ -139,7 +139,8 @@ pub async fn what_serves_is_mirrored_whatever_becomes_of_it_meanwhile(world: &Wo
     switch(world, &kb, false).await.unwrap();
     let answering = uris(world, LiveFilter::default()).await;
     assert_eq!(answering, ["file:///a.txt", "file:///c.txt"]);
-    let versions = catalog.versions(tenant, first.document).await.unwrap();
+    let versions = every(|page| catalog.versions(tenant, first.document, page));
+    let versions = versions.await.unwrap();
     let serving = world.answering().await;
     let serving = versions.iter().find(|v| serving.contains(&v.id)).unwrap();
     assert_eq!(serving.content_hash, model::ContentHash::of(b"one"));
@@ -212,7 +213,8 @@ pub async fn an_abandoned_generation_leaves_nothing(world: &World) {
     assert_eq!(free, [], "the originals still serve");
     assert_eq!(catalog.never_served(retired, 10).await.unwrap(), []);
     assert_eq!(world.claim(9).await.len(), 0, "no work is left");
-    let versions = catalog.versions(kb.tenant, served.document).await.unwrap();
+    let versions = every(|page| catalog.versions(kb.tenant, served.document, page));
+    let versions = versions.await.unwrap();
     assert_eq!(versions.len(), 1);
     assert_eq!(world.answering().await.len(), 2);
     begin(world).await;

@@ -194,10 +194,10 @@ pub async fn a_job_says_what_became_of_everything_it_met(world: &World) {
     assert_eq!((outcomes, rest.next), ([JobOutcome::New; 2], None));
     let problems = world
         .catalog
-        .job_problems(tenant, listing.job)
+        .job_problems(tenant, listing.job, Page::first(10))
         .await
         .unwrap();
-    assert_eq!(problems, [refused]);
+    assert_eq!(problems.items, [refused]);
     let counters = world.shown(&listing).await.counters;
     assert_eq!((counters.docs_seen, counters.docs_refused), (3, 1));
     let progress = world

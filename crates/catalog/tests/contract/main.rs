@@ -11,6 +11,7 @@ mod flow;
 mod generations;
 mod jobs;
 mod leases;
+mod lists;
 mod operations;
 mod order;
 mod shared;
@@ -108,6 +109,8 @@ promises! {
     jobs::a_letter_from_before_a_job_began_anew_takes_nothing_from_its_counters,
     shared::whatever_is_asked_in_whatever_order_every_job_counts_right_and_ends,
     shared::jobs_at_work_at_the_same_time_count_right_and_end,
+    lists::every_list_comes_in_pages,
+    lists::a_cursor_stays_where_it_was_whatever_comes_and_goes,
     operations::events_come_in_the_order_of_commits,
     operations::a_request_made_twice_is_answered_once,
     operations::a_purged_document_leaves_its_ledger_and_nothing_else,

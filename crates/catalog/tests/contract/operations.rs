@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use catalog::{
     Attempt, Begun, DeliveryState, Error, NewApiKey, NewUpload, NewUser, NewWebhook, Page, Role,
-    Status, UploadEnd, UploadState, UserChange,
+    Status, UploadEnd, UploadState, UserChange, every,
 };
 use futures::future::join_all;
 use model::ContentHash;
@@ -99,7 +99,8 @@ pub async fn a_purged_document_leaves_its_ledger_and_nothing_else(world: &World)
         catalog.document(tenant, first.document).await,
         Err(Error::NotFound { .. })
     ));
-    let ledger = catalog.ledger(tenant, first.document).await.unwrap();
+    let ledger = every(|page| catalog.ledger(tenant, first.document, page));
+    let ledger = ledger.await.unwrap();
     assert_eq!(ledger.last().unwrap().kind, catalog::LedgerKind::Purged);
     assert!(
         catalog

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use catalog::{Activated, Deactivated, LedgerKind, LiveFilter, Outcome, Removal};
+use catalog::{Activated, Deactivated, LedgerKind, LiveFilter, Outcome, Removal, every};
 use model::{RunStatus, SourceOrder};
 
 use crate::World;
@@ -124,15 +124,15 @@ pub async fn history_can_be_read_rolled_back_and_proven(world: &World) {
         .unwrap();
     assert_eq!(world.answering().await, [first.version]);
     assert_eq!(
-        catalog
-            .activations(tenant, first.document)
+        every(|page| catalog.activations(tenant, first.document, page))
             .await
             .unwrap()
             .len(),
         3
     );
 
-    let ledger = catalog.ledger(tenant, first.document).await.unwrap();
+    let ledger = every(|page| catalog.ledger(tenant, first.document, page));
+    let ledger = ledger.await.unwrap();
     let kinds: Vec<_> = ledger.iter().map(|entry| entry.kind).collect();
     use LedgerKind::{Activated, RolledBack};
     assert_eq!(kinds, [Activated, Activated, RolledBack]);
@@ -161,7 +161,8 @@ pub async fn a_clock_that_jumps_back_leaves_history_in_order(world: &World) {
         .activate(&finalize, activation, earlier)
         .await
         .unwrap();
-    let history = catalog.activations(tenant, first.document).await.unwrap();
+    let history = every(|page| catalog.activations(tenant, first.document, page));
+    let history = history.await.unwrap();
     assert_eq!(history[0].closed_at, Some(history[1].opened_at));
     assert!(history[0].opened_at <= history[1].opened_at);
 }

@@ -1,6 +1,6 @@
 //! Fan-out and fan-in.
 
-use catalog::{Activated, Completion, Error};
+use catalog::{Activated, Completion, Error, Page};
 use futures::future::join_all;
 
 use crate::World;
@@ -86,11 +86,9 @@ pub async fn an_answer_that_was_lost_is_given_again(world: &World) {
     assert_eq!(world.activate(&finalize).await.unwrap(), Activated::Active);
     assert_eq!(world.activate(&finalize).await.unwrap(), Activated::Active);
     let document = finalize.document;
-    let ledger = world
-        .catalog
-        .ledger(world.place.tenant, document)
-        .await
-        .unwrap();
+    let tenant = world.place.tenant;
+    let ledger = world.catalog.ledger(tenant, document, Page::first(10));
+    let ledger = ledger.await.unwrap().items;
     assert_eq!(ledger.len(), 1, "answered twice, done once");
 
     // Only to whom it was given: any other claim is refused.

@@ -25,7 +25,7 @@ mod restore;
 
 use std::path::{Path, PathBuf};
 
-use catalog::Held;
+use catalog::{Held, every};
 use model::{ContentHash, TenantId};
 
 use crate::objects::Key;
@@ -100,7 +100,7 @@ impl Engine {
         let staged = index_files::stage(local.index.clone()).await?;
         catalog.copy_into(&to.join("catalog"), &frozen).await?;
         let mut held = Vec::new();
-        for tenant in catalog.tenants().await? {
+        for tenant in every(|page| catalog.tenants(page)).await? {
             held.push((tenant.id, catalog.held(tenant.id).await?));
         }
         drop(frozen);

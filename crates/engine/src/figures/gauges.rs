@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use catalog::{QueueDepth, Status};
+use catalog::{QueueDepth, Status, every};
 use coordinator::Metrics;
 use model::TenantId;
 use series::Micros;
@@ -40,7 +40,7 @@ impl Engine {
     pub async fn record_holdings(&self) -> Result<(), Error> {
         self.figures().open().await?;
         let catalog = &self.parts.catalog;
-        for tenant in catalog.tenants().await? {
+        for tenant in every(|page| catalog.tenants(page)).await? {
             let now = self.parts.clock.now();
             let status = catalog.status(tenant.id, now).await?;
             self.figures().holdings(tenant.id, &status, micros(now));

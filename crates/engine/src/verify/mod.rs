@@ -15,7 +15,7 @@ mod rows;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use catalog::{Dossier, Kb, Page, VersionFile, replay};
+use catalog::{Dossier, Kb, Page, VersionFile, every, replay};
 use index::{Space, SpaceAudit, VersionAudit};
 use model::{ContentHash, DocumentId, KbId, SourceUri, TenantId, VersionId};
 
@@ -102,7 +102,7 @@ struct Round<'a> {
 impl Engine {
     /// Reads everything of a tenant from the stores themselves.
     pub async fn verify(&self, tenant: TenantId) -> Result<Verified, Error> {
-        let kbs = self.parts.catalog.kbs(tenant).await?;
+        let kbs = every(|page| self.parts.catalog.kbs(tenant, page)).await?;
         let kbs: HashMap<KbId, Kb> = kbs.into_iter().map(|kb| (kb.id, kb)).collect();
         let mut round = Round::begin(self, tenant, &kbs).await?;
         let mut looked: BTreeMap<DocumentId, Looked> = BTreeMap::new();

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use anyhow::ensure;
-use catalog::{Active, Catalog, DocumentFilter, DocumentRow, JobFilter, Page, Run, RunFilter};
+use catalog::{
+    Active, Catalog, DocumentFilter, DocumentRow, JobFilter, Page, Run, RunFilter, every,
+};
 use engine::objects::Key;
 use index::Flush;
 use model::{JobStatus, RunStatus, VersionId};
@@ -36,7 +38,8 @@ pub async fn check(house: &House) -> anyhow::Result<String> {
 
 async fn one_active_version(house: &House, documents: &[DocumentRow]) -> anyhow::Result<()> {
     for document in documents {
-        let activations = house.plain.activations(house.first.tenant, document.id);
+        let tenant = house.first.tenant;
+        let activations = every(|page| house.plain.activations(tenant, document.id, page));
         let open: Vec<_> = activations
             .await?
             .into_iter()
@@ -56,10 +59,8 @@ async fn versions(
 ) -> anyhow::Result<BTreeMap<VersionId, u64>> {
     let mut versions = BTreeMap::new();
     for document in documents {
-        let of = house
-            .plain
-            .versions(house.first.tenant, document.id)
-            .await?;
+        let tenant = house.first.tenant;
+        let of = every(|page| house.plain.versions(tenant, document.id, page)).await?;
         versions.extend(of.into_iter().map(|version| (version.id, version.chunks)));
     }
     Ok(versions)
@@ -106,7 +107,7 @@ async fn counters_equal_rows(house: &House) -> anyhow::Result<()> {
     let jobs = catalog.jobs(tenant, JobFilter::default(), all()).await?;
     for job in jobs.items {
         let met = catalog.job_documents(tenant, job.id, all()).await?.items;
-        let problems = catalog.job_problems(tenant, job.id).await?;
+        let problems = catalog.job_problems(tenant, job.id, all()).await?.items;
         let of: Vec<_> = runs
             .items
             .iter()

@@ -77,14 +77,14 @@ through! { Accounts {
     ensure_first_start(first: FirstStart, now: DateTime<Utc>) -> FirstStarted;
     create_tenant(name: &str, now: DateTime<Utc>) -> Tenant;
     found_tenant(first: FirstStart, now: DateTime<Utc>) -> FirstStarted;
-    tenants() -> Vec<Tenant>;
+    tenants(page: Page) -> Listed<Tenant>;
     create_user(tenant: TenantId, user: NewUser, now: DateTime<Utc>) -> User;
-    users(tenant: TenantId) -> Vec<User>;
+    users(tenant: TenantId, page: Page) -> Listed<User>;
     user(tenant: TenantId, user: UserId) -> User;
     user_by_login(login: &str) -> Option<User>;
     update_user(tenant: TenantId, user: UserId, change: UserChange) -> User;
     create_api_key(tenant: TenantId, key: NewApiKey, now: DateTime<Utc>) -> ApiKey;
-    api_keys(tenant: TenantId) -> Vec<ApiKey>;
+    api_keys(tenant: TenantId, page: Page) -> Listed<ApiKey>;
     revoke_api_key(tenant: TenantId, key: ApiKeyId, now: DateTime<Utc>) -> ();
     api_key_by_hash(hash: ContentHash) -> Option<ApiKey>;
     touch_api_key(key: ApiKeyId, now: DateTime<Utc>) -> ();
@@ -92,17 +92,17 @@ through! { Accounts {
 
 through! { Library {
     create_kb(tenant: TenantId, name: &str, spec: GenerationSpec, now: DateTime<Utc>) -> Kb;
-    kbs(tenant: TenantId) -> Vec<Kb>;
+    kbs(tenant: TenantId, page: Page) -> Listed<Kb>;
     kb(tenant: TenantId, kb: KbId) -> Kb;
     kb_by_name(tenant: TenantId, name: &str) -> Kb;
     admit(admission: Admission, now: DateTime<Utc>) -> Admitted;
     version(tenant: TenantId, version: VersionId) -> Version;
-    versions(tenant: TenantId, document: DocumentId) -> Vec<Version>;
+    versions(tenant: TenantId, document: DocumentId, page: Page) -> Listed<Version>;
     documents(tenant: TenantId, filter: DocumentFilter, page: Page) -> Listed<DocumentRow>;
     document(tenant: TenantId, document: DocumentId) -> DocumentRow;
     document_by_uri(tenant: TenantId, kb: KbId, uri: &SourceUri) -> Option<DocumentRow>;
-    activations(tenant: TenantId, document: DocumentId) -> Vec<ActivationRow>;
-    ledger(tenant: TenantId, document: DocumentId) -> Vec<LedgerEntry>;
+    activations(tenant: TenantId, document: DocumentId, page: Page) -> Listed<ActivationRow>;
+    ledger(tenant: TenantId, document: DocumentId, page: Page) -> Listed<LedgerEntry>;
     units(tenant: TenantId, version: VersionId) -> Vec<UnitRow>;
     pages(tenant: TenantId, version: VersionId) -> Vec<PageSize>;
     live(tenant: TenantId, kb: KbId, filter: LiveFilter) -> Live;
@@ -181,7 +181,7 @@ through! { Jobs {
         }
     }
     create_source(tenant: TenantId, source: NewSource, now: DateTime<Utc>) -> Source;
-    sources(tenant: TenantId) -> Vec<Source>;
+    sources(tenant: TenantId, page: Page) -> Listed<Source>;
     source(tenant: TenantId, source: SourceId) -> Source;
     update_source(tenant: TenantId, source: SourceId, change: SourceChange, now: DateTime<Utc>) -> Source;
     create_job(tenant: TenantId, job: NewJob, now: DateTime<Utc>) -> Job;
@@ -190,7 +190,7 @@ through! { Jobs {
     job_documents(tenant: TenantId, job: JobId, page: Page) -> Listed<JobDocument>;
     job_progress(tenant: TenantId, job: JobId) -> JobProgress;
     job_changes(tenant: TenantId, job: JobId) -> JobChanges;
-    job_problems(tenant: TenantId, job: JobId) -> Vec<Problem>;
+    job_problems(tenant: TenantId, job: JobId, page: Page) -> Listed<Problem>;
     start_job(tenant: TenantId, job: JobId, now: DateTime<Utc>) -> Job;
     pause_job(tenant: TenantId, job: JobId, now: DateTime<Utc>) -> Job;
     resume_job(tenant: TenantId, job: JobId, now: DateTime<Utc>) -> Job;
@@ -248,7 +248,7 @@ through! { Hooks {
     set_source_secret(tenant: TenantId, source: SourceId, secret: &str, now: DateTime<Utc>) -> ();
     signed_source(source: SourceId) -> Option<SignedSource>;
     create_webhook(tenant: TenantId, webhook: NewWebhook, now: DateTime<Utc>) -> Webhook;
-    webhooks(tenant: TenantId) -> Vec<Webhook>;
+    webhooks(tenant: TenantId, page: Page) -> Listed<Webhook>;
     delete_webhook(tenant: TenantId, webhook: WebhookId) -> ();
     deliveries(tenant: TenantId, webhook: WebhookId, page: Page) -> Listed<Delivery>;
     due_deliveries(limit: u32, lease: Duration, now: DateTime<Utc>) -> Vec<DueDelivery>;

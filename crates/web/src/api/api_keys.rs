@@ -14,10 +14,10 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::auth::{Manage, May, Principal, SCOPES, new_api_key};
-use crate::extract::{Named, Sent, check_time};
+use crate::extract::{Asked, Named, Sent, check_time};
 use crate::gateway::Gateway;
 use crate::idempotency::ShownOnce;
-use crate::paging::Rows;
+use crate::paging::{Paging, Rows};
 use crate::problem::Problem;
 
 pub fn routes() -> OpenApiRouter<Gateway> {
@@ -77,17 +77,16 @@ pub struct CreatedKey {
     pub key: KeyView,
 }
 
-#[utoipa::path(get, path = "/v1/api-keys", tag = "account",
+/// Newest first, revoked ones included.
+#[utoipa::path(get, path = "/v1/api-keys", tag = "account", params(Paging),
     responses((status = 200, body = Rows<KeyView>)))]
 async fn list(
     State(gateway): State<Gateway>,
     who: May<Manage>,
+    Asked(paging): Asked<Paging>,
 ) -> Result<Json<Rows<KeyView>>, Problem> {
-    let keys = gateway.catalog().api_keys(who.tenant).await?;
-    Ok(Json(Rows {
-        items: keys.into_iter().map(KeyView::from).collect(),
-        next: None,
-    }))
+    let read = |page| gateway.catalog().api_keys(who.tenant, page);
+    Ok(Json(Rows::of(paging.read(read).await?, KeyView::from)))
 }
 
 #[utoipa::path(post, path = "/v1/api-keys", tag = "account", request_body = CreateKey,

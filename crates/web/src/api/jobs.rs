@@ -279,22 +279,21 @@ async fn documents(
 
 /// What the job could not take in, and why.
 #[utoipa::path(get, path = "/v1/jobs/{job}/problems", tag = "jobs",
-    params(("job" = Uuid, Path)), responses((status = 200, body = Rows<JobProblemView>)))]
+    params(("job" = Uuid, Path), Paging),
+    responses((status = 200, body = Rows<JobProblemView>)))]
 async fn problems(
     State(gateway): State<Gateway>,
     who: May<Read>,
     Named(job): Named<Uuid>,
+    Asked(paging): Asked<Paging>,
 ) -> Result<Json<Rows<JobProblemView>>, Problem> {
     let job = JobId::from_uuid(job);
-    let problems = gateway.catalog().job_problems(who.tenant, job).await?;
+    let read = |page| gateway.catalog().job_problems(who.tenant, job, page);
     let view = |problem: catalog::Problem| JobProblemView {
         source_uri: problem.source_uri.map(|uri| uri.to_string()),
         message: problem.message,
     };
-    Ok(Json(Rows {
-        items: problems.into_iter().map(view).collect(),
-        next: None,
-    }))
+    Ok(Json(Rows::of(paging.read(read).await?, view)))
 }
 
 /// Begins; 409 while it runs already.

@@ -13,9 +13,9 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::auth::{Manage, May, Read};
-use crate::extract::{Named, Sent};
+use crate::extract::{Asked, Named, Sent};
 use crate::gateway::Gateway;
-use crate::paging::Rows;
+use crate::paging::{Paging, Rows};
 use crate::problem::Problem;
 
 const LONGEST_NAME: usize = 100;
@@ -76,17 +76,16 @@ pub struct CreateKb {
     pub name: String,
 }
 
-#[utoipa::path(get, path = "/v1/kbs", tag = "knowledge bases",
+/// By name.
+#[utoipa::path(get, path = "/v1/kbs", tag = "knowledge bases", params(Paging),
     responses((status = 200, body = Rows<KbView>)))]
 async fn list(
     State(gateway): State<Gateway>,
     who: May<Read>,
+    Asked(paging): Asked<Paging>,
 ) -> Result<Json<Rows<KbView>>, Problem> {
-    let kbs = gateway.catalog().kbs(who.tenant).await?;
-    Ok(Json(Rows {
-        items: kbs.into_iter().map(KbView::from).collect(),
-        next: None,
-    }))
+    let read = |page| gateway.catalog().kbs(who.tenant, page);
+    Ok(Json(Rows::of(paging.read(read).await?, KbView::from)))
 }
 
 #[utoipa::path(post, path = "/v1/kbs", tag = "knowledge bases", request_body = CreateKb,

@@ -8,6 +8,7 @@ pub mod citations;
 pub mod dead_letters;
 pub mod documents;
 pub mod generations;
+pub mod history;
 pub mod ingest;
 pub mod inspect;
 pub mod internal;
@@ -40,6 +41,7 @@ pub fn routes() -> OpenApiRouter<Gateway> {
         .merge(generations::routes())
         .merge(documents::routes())
         .merge(versions::routes())
+        .merge(history::routes())
         .merge(original::routes())
         .merge(runs::routes())
         .merge(jobs::routes())

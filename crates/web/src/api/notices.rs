@@ -11,7 +11,7 @@ use axum::Json;
 use axum::extract::{ConnectInfo, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use catalog::{Kb, Source};
+use catalog::{Kb, Source, every};
 use engine::bucket::{BucketSource, Taken, Told};
 use model::{RunId, SourceId, TenantId, TraceContext};
 use serde::{Deserialize, Serialize};
@@ -241,7 +241,7 @@ impl Gateway {
     ) -> Result<(Source, BucketSource), Problem> {
         let candidates = match &sender.source {
             Some(source) => vec![source.clone()],
-            None => self.catalog().sources(sender.tenant).await?,
+            None => every(|page| self.catalog().sources(sender.tenant, page)).await?,
         };
         let with_bucket = candidates.into_iter().filter(|source| source.enabled);
         let mut with_bucket =

@@ -19,11 +19,11 @@ use uuid::Uuid;
 
 use super::jobs::{FolderBody, JobView};
 use crate::auth::{Manage, May, Principal, Read};
-use crate::extract::{Named, Sent};
+use crate::extract::{Asked, Named, Sent};
 use crate::gateway::Gateway;
 use crate::idempotency::ShownOnce;
 use crate::network::Network;
-use crate::paging::Rows;
+use crate::paging::{Paging, Rows};
 use crate::problem::Problem;
 use crate::signature;
 
@@ -105,17 +105,16 @@ pub struct SourceMade {
     pub signing_secret: Option<String>,
 }
 
-#[utoipa::path(get, path = "/v1/sources", tag = "sources",
+/// By name.
+#[utoipa::path(get, path = "/v1/sources", tag = "sources", params(Paging),
     responses((status = 200, body = Rows<SourceView>)))]
 async fn list(
     State(gateway): State<Gateway>,
     who: May<Read>,
+    Asked(paging): Asked<Paging>,
 ) -> Result<Json<Rows<SourceView>>, Problem> {
-    let sources = gateway.catalog().sources(who.tenant).await?;
-    Ok(Json(Rows {
-        items: sources.into_iter().map(SourceView::from).collect(),
-        next: None,
-    }))
+    let read = |page| gateway.catalog().sources(who.tenant, page);
+    Ok(Json(Rows::of(paging.read(read).await?, SourceView::from)))
 }
 
 #[utoipa::path(post, path = "/v1/sources", tag = "sources", request_body = CreateSource,

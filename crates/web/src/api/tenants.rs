@@ -13,9 +13,9 @@ use uuid::Uuid;
 
 use super::users::{UserView, checked_login, checked_password};
 use crate::auth::{Manage, May};
-use crate::extract::Sent;
+use crate::extract::{Asked, Sent};
 use crate::gateway::Gateway;
-use crate::paging::Rows;
+use crate::paging::{Paging, Rows};
 use crate::problem::Problem;
 
 const LONGEST_NAME: usize = 100;
@@ -61,18 +61,17 @@ pub struct TenantMade {
     pub admin: UserView,
 }
 
-#[utoipa::path(get, path = "/v1/tenants", tag = "account",
+/// Newest first.
+#[utoipa::path(get, path = "/v1/tenants", tag = "account", params(Paging),
     responses((status = 200, body = Rows<TenantView>)))]
 async fn list(
     State(gateway): State<Gateway>,
     who: May<Manage>,
+    Asked(paging): Asked<Paging>,
 ) -> Result<Json<Rows<TenantView>>, Problem> {
     gateway.check_operator(&who)?;
-    let tenants = gateway.catalog().tenants().await?;
-    Ok(Json(Rows {
-        items: tenants.into_iter().map(TenantView::from).collect(),
-        next: None,
-    }))
+    let read = |page| gateway.catalog().tenants(page);
+    Ok(Json(Rows::of(paging.read(read).await?, TenantView::from)))
 }
 
 #[utoipa::path(post, path = "/v1/tenants", tag = "account", request_body = CreateTenant,

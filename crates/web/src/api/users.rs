@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use catalog::{NewUser, Role, User, UserChange};
+use catalog::{NewUser, Role, User, UserChange, every};
 use chrono::{DateTime, Utc};
 use model::{TenantId, UserId};
 use serde::{Deserialize, Serialize};
@@ -13,9 +13,9 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::auth::{Manage, May, password};
-use crate::extract::{Named, Sent};
+use crate::extract::{Asked, Named, Sent};
 use crate::gateway::Gateway;
-use crate::paging::Rows;
+use crate::paging::{Paging, Rows};
 use crate::problem::Problem;
 
 const SHORTEST_PASSWORD: usize = 8;
@@ -71,17 +71,16 @@ pub struct ChangeUser {
     pub disabled: Option<bool>,
 }
 
-#[utoipa::path(get, path = "/v1/users", tag = "account",
+/// Newest first.
+#[utoipa::path(get, path = "/v1/users", tag = "account", params(Paging),
     responses((status = 200, body = Rows<UserView>)))]
 async fn list(
     State(gateway): State<Gateway>,
     who: May<Manage>,
+    Asked(paging): Asked<Paging>,
 ) -> Result<Json<Rows<UserView>>, Problem> {
-    let users = gateway.catalog().users(who.tenant).await?;
-    Ok(Json(Rows {
-        items: users.into_iter().map(UserView::from).collect(),
-        next: None,
-    }))
+    let read = |page| gateway.catalog().users(who.tenant, page);
+    Ok(Json(Rows::of(paging.read(read).await?, UserView::from)))
 }
 
 #[utoipa::path(post, path = "/v1/users", tag = "account", request_body = CreateUser,
@@ -138,7 +137,7 @@ impl Gateway {
         change: &UserChange,
     ) -> Result<(), Problem> {
         let stops = change.disabled == Some(true) || change.role == Some(Role::User);
-        let users = self.catalog().users(tenant).await?;
+        let users = every(|page| self.catalog().users(tenant, page)).await?;
         let manages = |user: &&User| user.role == Role::Admin && !user.disabled;
         let mut others = users
             .iter()

@@ -1,19 +1,17 @@
-//! Versions of a document: their history, and what was made of each.
+//! Versions of a document, and what was made of each.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::IntoResponse;
-use catalog::{
-    ActivationCause, ActivationRow, LedgerEntry, Listed, Page, Removal, Version, VersionState,
-};
+use catalog::{Listed, Page, Removal, Version, VersionState};
 use chrono::{DateTime, Utc};
 use engine::objects;
 use engine::reading::Drawn;
 use futures::future::ready;
 use index::StoredChunk;
-use model::{ContentHash, DocumentId, Gap, TenantId, UserId, VersionId, Warning};
+use model::{ContentHash, DocumentId, Gap, TenantId, VersionId, Warning};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -30,7 +28,6 @@ use crate::problem::Problem;
 pub fn routes() -> OpenApiRouter<Gateway> {
     OpenApiRouter::new()
         .routes(routes!(list))
-        .routes(routes!(history))
         .routes(routes!(rollback))
         .routes(routes!(deactivate))
         .routes(routes!(show))
@@ -100,36 +97,6 @@ impl From<Version> for VersionView {
     }
 }
 
-/// Which version answered when, and the chain that proves it.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct History {
-    pub activations: Vec<ActivationView>,
-    #[schema(value_type = Vec<Object>)]
-    pub ledger: Vec<LedgerEntry>,
-}
-
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ActivationView {
-    pub version_id: Uuid,
-    pub opened_at: DateTime<Utc>,
-    pub closed_at: Option<DateTime<Utc>>,
-    #[schema(value_type = String, example = "run")]
-    pub cause: ActivationCause,
-    pub by: Option<Uuid>,
-}
-
-impl From<ActivationRow> for ActivationView {
-    fn from(row: ActivationRow) -> Self {
-        Self {
-            version_id: row.version.as_uuid(),
-            opened_at: row.opened_at,
-            closed_at: row.closed_at,
-            cause: row.cause,
-            by: row.by.map(UserId::as_uuid),
-        }
-    }
-}
-
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rollback {
@@ -139,43 +106,22 @@ pub struct Rollback {
 
 /// Newest first.
 #[utoipa::path(get, path = "/v1/documents/{document}/versions", tag = "documents",
-    params(("document" = Uuid, Path)), responses((status = 200, body = Rows<VersionView>)))]
+    params(("document" = Uuid, Path), Paging),
+    responses((status = 200, body = Rows<VersionView>)))]
 async fn list(
     State(gateway): State<Gateway>,
     who: May<Read>,
     Named(document): Named<Uuid>,
+    Asked(paging): Asked<Paging>,
 ) -> Result<Json<Rows<VersionView>>, Problem> {
     let document = DocumentId::from_uuid(document);
-    let versions = gateway.catalog().versions(who.tenant, document).await?;
-    if versions.is_empty() {
+    let read = |page| gateway.catalog().versions(who.tenant, document, page);
+    let versions = paging.read(read).await?;
+    if versions.items.is_empty() {
         // Empty is not the same as unknown.
         gateway.catalog().document(who.tenant, document).await?;
     }
-    Ok(Json(Rows {
-        items: versions.into_iter().map(VersionView::from).collect(),
-        next: None,
-    }))
-}
-
-#[utoipa::path(get, path = "/v1/documents/{document}/history", tag = "documents",
-    params(("document" = Uuid, Path)), responses((status = 200, body = History)))]
-async fn history(
-    State(gateway): State<Gateway>,
-    who: May<Read>,
-    Named(document): Named<Uuid>,
-) -> Result<Json<History>, Problem> {
-    let document = DocumentId::from_uuid(document);
-    let catalog = gateway.catalog();
-    let activations = catalog.activations(who.tenant, document).await?;
-    let ledger = catalog.ledger(who.tenant, document).await?;
-    if activations.is_empty() && ledger.is_empty() {
-        // Of a purged document the ledger stays; without one it must at least be known.
-        catalog.document(who.tenant, document).await?;
-    }
-    Ok(Json(History {
-        activations: activations.into_iter().map(ActivationView::from).collect(),
-        ledger,
-    }))
+    Ok(Json(Rows::of(versions, VersionView::from)))
 }
 
 /// An earlier version answers again, in one transaction.

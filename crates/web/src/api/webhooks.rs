@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use axum::{Extension, Json};
-use catalog::{Delivery, DeliveryState, NewWebhook, Webhook};
+use catalog::{Delivery, DeliveryState, NewWebhook, Page, Webhook};
 use chrono::{DateTime, Utc};
 use model::{UserId, WebhookId};
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ use crate::problem::Problem;
 use crate::signature;
 
 const LONGEST_URL: usize = 2000;
-const MOST: usize = 20;
+const MOST: u32 = 20;
 
 pub fn routes() -> OpenApiRouter<Gateway> {
     OpenApiRouter::new()
@@ -116,17 +116,16 @@ impl From<Delivery> for DeliveryView {
     }
 }
 
-#[utoipa::path(get, path = "/v1/webhooks", tag = "webhooks",
+/// Newest first.
+#[utoipa::path(get, path = "/v1/webhooks", tag = "webhooks", params(Paging),
     responses((status = 200, body = Rows<WebhookView>)))]
 async fn list(
     State(gateway): State<Gateway>,
     who: May<Manage>,
+    Asked(paging): Asked<Paging>,
 ) -> Result<Json<Rows<WebhookView>>, Problem> {
-    let webhooks = gateway.catalog().webhooks(who.tenant).await?;
-    Ok(Json(Rows {
-        items: webhooks.into_iter().map(WebhookView::from).collect(),
-        next: None,
-    }))
+    let read = |page| gateway.catalog().webhooks(who.tenant, page);
+    Ok(Json(Rows::of(paging.read(read).await?, WebhookView::from)))
 }
 
 /// Whatever ends from now on is posted there, until it has answered 2xx or ten attempts failed.
@@ -149,7 +148,8 @@ async fn create(
         )));
     }
     let (catalog, now) = (gateway.catalog(), gateway.now());
-    if catalog.webhooks(who.tenant).await?.len() >= MOST {
+    let there = catalog.webhooks(who.tenant, Page::first(MOST)).await?;
+    if there.items.len() >= MOST as usize {
         return Err(Problem::conflict(format!(
             "a tenant has at most {MOST} webhooks"
         )));

@@ -5,7 +5,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Redirect;
 use axum::routing::{get, post};
-use catalog::{ApiKey, Kb, NewApiKey, NewUser, Role, Status, User, UserChange};
+use catalog::{ApiKey, Kb, Listed, NewApiKey, NewUser, Page, Role, Status, User, UserChange};
 use model::{ApiKeyId, UserId};
 use serde::Deserialize;
 use uuid::Uuid;
@@ -15,9 +15,11 @@ use super::page::{Filled, Frame, Shown, Trouble, Visitor, show};
 use super::shown::{Moment, kb_path};
 use crate::api::{api_keys::check_reach, kbs::checked_name, users};
 use crate::auth::{Manage, new_api_key};
-use crate::extract::Named;
+use crate::extract::{Asked, Named};
 use crate::gateway::{Gateway, Setting};
 use crate::problem::Problem;
+
+const ROWS: u32 = 50;
 
 pub fn routes() -> Router<Gateway> {
     Router::new()
@@ -42,9 +44,9 @@ struct AdminPage {
     /// Which languages it was made for.
     model_note: &'static str,
     me: Option<UserId>,
-    users: Vec<User>,
-    keys: Vec<ApiKey>,
-    kbs: Vec<Kb>,
+    users: Listed<User>,
+    keys: Listed<ApiKey>,
+    kbs: Listed<Kb>,
     /// A key just made: its name and its secret, this once.
     made: Option<(String, String)>,
 }
@@ -55,8 +57,27 @@ impl AdminPage {
     }
 }
 
-async fn admin(State(gateway): State<Gateway>, who: Visitor<Manage>) -> Shown {
-    show(&page(&gateway, &who).await?)
+/// Where each of the lists is to go on.
+#[derive(Debug, Default, Deserialize)]
+struct Turned {
+    users: Option<String>,
+    keys: Option<String>,
+    kbs: Option<String>,
+}
+
+const fn after(cursor: Option<String>) -> Page {
+    Page {
+        after: cursor,
+        limit: ROWS,
+    }
+}
+
+async fn admin(
+    State(gateway): State<Gateway>,
+    who: Visitor<Manage>,
+    Asked(turned): Asked<Turned>,
+) -> Shown {
+    show(&page(&gateway, &who, turned).await?)
 }
 
 /// The page that shows a new key is asked for again by its live parts, and by whoever
@@ -65,7 +86,11 @@ async fn admin_again() -> Redirect {
     Redirect::to("/admin")
 }
 
-async fn page(gateway: &Gateway, who: &Visitor<Manage>) -> Result<AdminPage, Problem> {
+async fn page(
+    gateway: &Gateway,
+    who: &Visitor<Manage>,
+    turned: Turned,
+) -> Result<AdminPage, Problem> {
     let catalog = gateway.catalog();
     let status = catalog.status(who.tenant, gateway.now()).await?;
     Ok(AdminPage {
@@ -78,9 +103,9 @@ async fn page(gateway: &Gateway, who: &Visitor<Manage>) -> Result<AdminPage, Pro
         model: gateway.engine().parts().embedder.info().name.to_string(),
         model_note: gateway.engine().parts().embedder.info().language_note,
         me: who.user,
-        users: catalog.users(who.tenant).await?,
-        keys: catalog.api_keys(who.tenant).await?,
-        kbs: catalog.kbs(who.tenant).await?,
+        users: catalog.users(who.tenant, after(turned.users)).await?,
+        keys: catalog.api_keys(who.tenant, after(turned.keys)).await?,
+        kbs: catalog.kbs(who.tenant, after(turned.kbs)).await?,
         made: None,
     })
 }
@@ -180,7 +205,7 @@ async fn create_key(
         .await?;
     show(&AdminPage {
         made: Some((name, secret)),
-        ..page(&gateway, &who).await?
+        ..page(&gateway, &who, Turned::default()).await?
     })
 }
 

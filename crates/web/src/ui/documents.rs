@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::Redirect;
 use axum::routing::{get, post};
 use catalog::{
-    Active, DocumentFilter, DocumentRow, Kb, Page, Removal, Run, RunFilter, Status, Version,
+    Active, DocumentFilter, DocumentRow, Kb, Listed, Page, Removal, RunFilter, Status, Version,
 };
 use futures::future::try_join_all;
 use model::{DocumentId, VersionId};
@@ -96,7 +96,7 @@ async fn listed(
     who: &Principal,
     kb: &Kb,
     looked: &Looked,
-) -> Result<catalog::Listed<DocumentRow>, Problem> {
+) -> Result<Listed<DocumentRow>, Problem> {
     let (active, state) = match looked.show.as_str() {
         "inactive" => (Active::Inactive, None),
         "failed" => (Active::All, Some(catalog::VersionState::Failed)),
@@ -148,8 +148,22 @@ struct DocumentPage {
     name: String,
     row: DocumentRow,
     state: Word,
-    versions: Vec<VersionLine>,
-    runs: Vec<RunLine>,
+    versions: Listed<VersionLine>,
+    runs: Listed<RunLine>,
+}
+
+/// Where the lists are to go on.
+#[derive(Debug, Deserialize)]
+struct Turned {
+    versions: Option<String>,
+    runs: Option<String>,
+}
+
+const fn after(cursor: Option<String>) -> Page {
+    Page {
+        after: cursor,
+        limit: ROWS,
+    }
 }
 
 struct VersionLine {
@@ -166,29 +180,33 @@ async fn document(
     State(gateway): State<Gateway>,
     who: Visitor<Read>,
     Named(document): Named<Uuid>,
+    Asked(turned): Asked<Turned>,
 ) -> Shown {
     let id = DocumentId::from_uuid(document);
     let catalog = gateway.catalog();
     let row = catalog.document(who.tenant, id).await?;
     let kb = catalog.kb(who.tenant, row.kb).await?;
     let (frame, _) = Frame::of_kb(&gateway, &who, "documents", &kb.name).await?;
-    let versions = catalog.versions(who.tenant, id).await?;
-    let versions = versions
-        .into_iter()
-        .map(|version| version_line(&gateway, &who, &row, version));
+    let versions = catalog.versions(who.tenant, id, after(turned.versions));
+    let versions = versions.await?;
+    let lines = versions.items.into_iter();
+    let lines = lines.map(|version| version_line(&gateway, &who, &row, version));
     let filter = RunFilter {
         document: Some(id),
         ..RunFilter::default()
     };
-    let runs = catalog.runs(who.tenant, filter, Page::first(ROWS)).await?;
+    let runs = catalog.runs(who.tenant, filter, after(turned.runs)).await?;
     show(&DocumentPage {
         frame,
         id,
         name: document_name(&row),
         state: document_state(&row),
-        versions: try_join_all(versions).await?,
+        versions: Listed {
+            items: try_join_all(lines).await?,
+            next: versions.next,
+        },
         row,
-        runs: runs.items.into_iter().map(|run: Run| run.into()).collect(),
+        runs: runs.map(RunLine::from),
     })
 }
 

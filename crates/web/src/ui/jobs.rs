@@ -10,7 +10,7 @@ use axum::http::header::REFERER;
 use axum::response::Redirect;
 use axum::routing::{get, post};
 use catalog::{
-    Job, JobChanges, JobCounters, JobDocument, JobFilter, JobProgress, NewJob, Page,
+    Job, JobChanges, JobCounters, JobDocument, JobFilter, JobProgress, Listed, NewJob, Page,
     Problem as Met, Standing, State as Stands,
 };
 use engine::jobs::FolderSource;
@@ -162,6 +162,8 @@ fn actions(status: JobStatus) -> Vec<(&'static str, &'static str)> {
 #[derive(Debug, Deserialize)]
 struct Turned {
     cursor: Option<String>,
+    /// Of what a job could not take in.
+    problems: Option<String>,
 }
 
 impl Turned {
@@ -203,7 +205,7 @@ struct JobPage {
     frame: Frame,
     job: JobLine,
     changes: JobChanges,
-    met: Vec<Met>,
+    met: Listed<Met>,
     documents: Vec<JobDocument>,
     next: Option<String>,
 }
@@ -216,13 +218,17 @@ async fn job(
 ) -> Shown {
     let (id, catalog) = (JobId::from_uuid(job), gateway.catalog());
     let job = catalog.job(who.tenant, id).await?;
+    let met = Page {
+        after: turned.problems.clone(),
+        limit: DOCUMENTS,
+    };
     let page = turned.page(DOCUMENTS);
     let documents = catalog.job_documents(who.tenant, id, page).await?;
     show(&JobPage {
         frame: Frame::new(&gateway, &who, "jobs").await?,
         job: JobLine::read(&gateway, job).await?,
         changes: catalog.job_changes(who.tenant, id).await?,
-        met: catalog.job_problems(who.tenant, id).await?,
+        met: catalog.job_problems(who.tenant, id, met).await?,
         documents: documents.items,
         next: following(documents.next),
     })

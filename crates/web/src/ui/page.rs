@@ -6,7 +6,7 @@ use axum::extract::{Form, FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::response::{Html, IntoResponse, Redirect, Response};
-use catalog::{Kb, Role};
+use catalog::{Kb, Role, every};
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
@@ -64,7 +64,7 @@ impl Frame {
     ) -> Result<Self, Problem> {
         // Asked first: what happens while the page is made is told again, never missed.
         let events = gateway.catalog().last_event(who.tenant).await?;
-        let kbs = gateway.catalog().kbs(who.tenant).await?;
+        let kbs = every(|page| gateway.catalog().kbs(who.tenant, page)).await?;
         let kbs: Vec<String> = kbs.into_iter().map(|kb| kb.name).collect();
         let named = |wanted: &str| kbs.iter().find(|name| *name == wanted);
         let last = who.last_kb.as_deref().and_then(named);

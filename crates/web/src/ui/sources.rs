@@ -5,7 +5,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Redirect;
 use axum::routing::{get, post};
-use catalog::{JobChanges, NewSource, Source};
+use catalog::{JobChanges, NewSource, Page, Source};
 use futures::future::try_join_all;
 use model::SourceId;
 use serde::Deserialize;
@@ -16,9 +16,11 @@ use super::page::{Filled, Frame, Shown, Trouble, Visitor, show};
 use super::shown::{Moment, State as Word};
 use crate::api::sources::{checked_name, newest_job, start_sync, switch};
 use crate::auth::{Manage, Principal, Read};
-use crate::extract::Named;
+use crate::extract::{Asked, Named};
 use crate::gateway::Gateway;
 use crate::problem::Problem;
+
+const ROWS: u32 = 20;
 
 pub fn routes() -> Router<Gateway> {
     Router::new()
@@ -33,6 +35,12 @@ pub fn routes() -> Router<Gateway> {
 struct SourcesPage {
     frame: Frame,
     lines: Vec<SourceLine>,
+    next: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Turned {
+    cursor: Option<String>,
 }
 
 struct SourceLine {
@@ -84,14 +92,24 @@ impl SourceLine {
     }
 }
 
-async fn sources(State(gateway): State<Gateway>, who: Visitor<Read>) -> Shown {
+async fn sources(
+    State(gateway): State<Gateway>,
+    who: Visitor<Read>,
+    Asked(turned): Asked<Turned>,
+) -> Shown {
     let frame = Frame::new(&gateway, &who, "sources").await?;
-    let sources = gateway.catalog().sources(who.tenant).await?;
-    let lines = sources
-        .into_iter()
-        .map(|source| SourceLine::read(&gateway, &who, source));
-    let lines = try_join_all(lines).await?;
-    show(&SourcesPage { frame, lines })
+    let page = Page {
+        after: turned.cursor,
+        limit: ROWS,
+    };
+    let listed = gateway.catalog().sources(who.tenant, page).await?;
+    let lines = listed.items.into_iter();
+    let lines = lines.map(|source| SourceLine::read(&gateway, &who, source));
+    show(&SourcesPage {
+        frame,
+        lines: try_join_all(lines).await?,
+        next: listed.next,
+    })
 }
 
 #[derive(Deserialize)]

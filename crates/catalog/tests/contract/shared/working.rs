@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use catalog::{Claim, Error, Page, Removal, Run, RunError, Untouched, Wait};
+use catalog::{Claim, Error, Page, Removal, Run, RunError, Untouched, Wait, every};
 use model::{DocumentId, JobStatus, RunStatus};
 use rand::Rng;
 use rand::seq::IndexedRandom;
@@ -125,7 +125,7 @@ impl Hand<'_> {
 
     async fn roll_back(&mut self, document: DocumentId) -> Result<(), Error> {
         let (catalog, tenant) = (&self.world.catalog, self.world.place.tenant);
-        let versions = catalog.versions(tenant, document).await?;
+        let versions = every(|page| catalog.versions(tenant, document, page)).await?;
         let Some(version) = versions.choose(&mut self.random) else {
             return Ok(());
         };
