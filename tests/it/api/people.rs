@@ -13,6 +13,7 @@ super::on_both_catalogs!(
     a_disabled_user_is_out_at_once_and_a_demoted_one_may_less,
     tenants_are_made_by_the_operator_and_know_nothing_of_each_other,
     a_key_opens_what_it_was_made_for_until_it_is_revoked,
+    a_key_opens_nothing_while_its_maker_is_disabled,
     guessing_passwords_gets_slower,
 );
 
@@ -126,6 +127,33 @@ async fn a_key_opens_what_it_was_made_for_until_it_is_revoked(served: &Served) {
         served.get_as(secret, "/v1/documents").await.problem(401),
         "unauthorized"
     );
+}
+
+async fn a_key_opens_nothing_while_its_maker_is_disabled(served: &Served) {
+    let body = json!({ "login": "una", "password": PASSWORD, "role": "admin" });
+    let una = served.post("/v1/users", &body).await.expect(201);
+    let token = served.token_of("una").await;
+    let key = json!({ "name": "ci", "role": "admin" });
+    let made = served.post_as(&token, "/v1/api-keys", &key).await;
+    let made = made.expect(201);
+    let secret = text(&made["secret"]);
+    served.get_as(secret, "/v1/documents").await.expect(200);
+    let path = format!("/v1/users/{}", text(&una["id"]));
+    let switch = async |disabled: bool| {
+        let request = served.request(Method::PATCH, &path);
+        let request = request.json(&json!({ "disabled": disabled }));
+        Answer::of(send(request).await).await.expect(200);
+    };
+    switch(true).await;
+    let refused = served.get_as(secret, "/v1/documents").await;
+    assert_eq!(refused.problem(401), "unauthorized");
+    let stream = served.bare(Method::GET, "/v1/events/stream");
+    let stream = send(stream.header("x-api-key", secret)).await;
+    assert_eq!(stream.status(), 401);
+    let listed = served.get("/v1/api-keys").await.expect(200);
+    assert_eq!(listed["items"][0]["maker_disabled"], true);
+    switch(false).await;
+    served.get_as(secret, "/v1/documents").await.expect(200);
 }
 
 async fn guess(served: &Served, login: &str) -> Answer {

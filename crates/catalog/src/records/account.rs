@@ -57,10 +57,19 @@ pub struct ApiKey {
     /// What the key is limited to; empty means all its role may do.
     pub scopes: Vec<String>,
     pub created_by: Option<UserId>,
+    /// Whoever made it is disabled: while they are, it opens nothing.
+    pub maker_disabled: bool,
     pub created_at: DateTime<Utc>,
     pub expires_at: Option<DateTime<Utc>>,
     pub revoked_at: Option<DateTime<Utc>>,
     pub last_used_at: Option<DateTime<Utc>>,
+}
+
+impl ApiKey {
+    pub fn opens(&self, now: DateTime<Utc>) -> bool {
+        let in_time = self.expires_at.is_none_or(|expires| expires > now);
+        self.revoked_at.is_none() && !self.maker_disabled && in_time
+    }
 }
 
 #[derive(Debug, Clone)]

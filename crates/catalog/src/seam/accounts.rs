@@ -66,7 +66,8 @@ pub trait Accounts {
         now: DateTime<Utc>,
     ) -> Result<(), Error>;
 
-    /// The key as it is, revoked or expired included: whoever asks decides, and says why.
+    /// The key as it is, revoked, expired or of a disabled maker included: whoever asks
+    /// decides, and says why.
     async fn api_key_by_hash(&self, hash: ContentHash) -> Result<Option<ApiKey>, Error>;
 
     /// Remembers when a key was last used; losing one such mark is no loss.

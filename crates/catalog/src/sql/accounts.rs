@@ -364,19 +364,25 @@ async fn update_user<DB: Dialect>(
     read_user::<DB>(&row.ok_or_else(|| Error::not_found("user", user))?)
 }
 
+/// A key, and whether whoever made it is disabled by now.
+const KEYS: &str = "SELECT k.*, EXISTS (SELECT 1 FROM users u
+        WHERE u.id = k.created_by AND u.disabled) AS maker_disabled
+    FROM api_keys k WHERE ";
+
 async fn create_api_key<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
     key: NewApiKey,
     now: DateTime<Utc>,
 ) -> Result<ApiKey, Error> {
-    let row = query(
+    let id = Uuid::now_v7();
+    let fresh = query(
         "INSERT INTO api_keys
              (id, tenant_id, name, hash, role, scopes, created_by, created_at, expires_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-         ON CONFLICT DO NOTHING RETURNING *",
+         ON CONFLICT DO NOTHING RETURNING id",
     )
-    .bind(Uuid::now_v7())
+    .bind(id)
     .bind(tenant.as_uuid())
     .bind(key.name)
     .bind(bytes(&key.hash))
@@ -385,9 +391,12 @@ async fn create_api_key<DB: Dialect>(
     .bind(key.created_by.map(UserId::as_uuid))
     .bind(now)
     .bind(key.expires_at.map(micros))
-    .fetch_optional(c)
+    .fetch_optional(&mut *c)
     .await?;
-    read_key::<DB>(&row.ok_or_else(|| Error::conflict("key", "it exists already"))?)
+    fresh.ok_or_else(|| Error::conflict("key", "it exists already"))?;
+    let mut select: QueryBuilder<DB> = QueryBuilder::new(KEYS);
+    select.push("k.id = ").push_bind(id);
+    read_key::<DB>(&select.build().fetch_one(c).await?)
 }
 
 fn read_key<DB: Dialect>(row: &DB::Row) -> Result<ApiKey, Error> {
@@ -399,6 +408,7 @@ fn read_key<DB: Dialect>(row: &DB::Row) -> Result<ApiKey, Error> {
         role: row.word("role")?,
         scopes: row.json("scopes")?,
         created_by: row.maybe_id("created_by", UserId::from_uuid)?,
+        maker_disabled: row.get("maker_disabled")?,
         created_at: row.at("created_at")?,
         expires_at: row.maybe_at("expires_at")?,
         revoked_at: row.maybe_at("revoked_at")?,
@@ -411,10 +421,9 @@ async fn api_keys<DB: Dialect>(
     tenant: TenantId,
     page: &Page,
 ) -> Result<Listed<ApiKey>, Error> {
-    let mut select: QueryBuilder<DB> =
-        QueryBuilder::new("SELECT * FROM api_keys WHERE tenant_id = ");
-    select.push_bind(tenant.as_uuid());
-    let limit = page_by_id(&mut select, "id", page)?;
+    let mut select: QueryBuilder<DB> = QueryBuilder::new(KEYS);
+    select.push("k.tenant_id = ").push_bind(tenant.as_uuid());
+    let limit = page_by_id(&mut select, "k.id", page)?;
     let rows = select.build().fetch_all(c).await?;
     let items = rows.iter().map(read_key::<DB>);
     let items = items.collect::<Result<Vec<_>, _>>()?;
@@ -443,9 +452,8 @@ async fn api_key_by_hash<DB: Dialect>(
     c: &mut Tx<DB>,
     hash: ContentHash,
 ) -> Result<Option<ApiKey>, Error> {
-    let row = query("SELECT * FROM api_keys WHERE hash = $1")
-        .bind(bytes(&hash))
-        .fetch_optional(c)
-        .await?;
+    let mut select: QueryBuilder<DB> = QueryBuilder::new(KEYS);
+    select.push("k.hash = ").push_bind(bytes(&hash));
+    let row = select.build().fetch_optional(c).await?;
     row.as_ref().map(read_key::<DB>).transpose()
 }

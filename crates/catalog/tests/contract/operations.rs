@@ -237,6 +237,42 @@ pub async fn accounts_are_kept_apart(world: &World) {
     );
 }
 
+pub async fn a_key_opens_nothing_while_its_maker_is_disabled(world: &World) {
+    let (catalog, tenant, now) = (&world.catalog, world.place.tenant, world.clock.now());
+    let user = NewUser {
+        login: "ada".into(),
+        role: Role::User,
+        password_hash: "x".into(),
+    };
+    let ada = catalog.create_user(tenant, user, now).await.unwrap().id;
+    let key = |secret: &str, created_by| NewApiKey {
+        name: "ci".into(),
+        hash: ContentHash::of(secret.as_bytes()),
+        role: Role::User,
+        scopes: Vec::new(),
+        created_by,
+        expires_at: None,
+    };
+    let hers = catalog.create_api_key(tenant, key("hers", Some(ada)), now);
+    assert!(hers.await.unwrap().opens(now));
+    let nobodys = catalog.create_api_key(tenant, key("nobodys", None), now);
+    nobodys.await.unwrap();
+    for disabled in [true, false] {
+        let change = UserChange {
+            disabled: Some(disabled),
+            ..UserChange::default()
+        };
+        catalog.update_user(tenant, ada, change).await.unwrap();
+        let hers = catalog.api_key_by_hash(ContentHash::of(b"hers")).await;
+        assert_eq!(hers.unwrap().unwrap().opens(now), !disabled);
+        let nobodys = catalog.api_key_by_hash(ContentHash::of(b"nobodys")).await;
+        assert!(nobodys.unwrap().unwrap().opens(now));
+        let listed = catalog.api_keys(tenant, Page::first(9)).await.unwrap();
+        let shut = listed.items.iter().filter(|key| key.maker_disabled);
+        assert_eq!(shut.count(), usize::from(disabled));
+    }
+}
+
 pub async fn what_ends_is_on_its_way_to_who_asked_until_it_has_arrived(world: &World) {
     let (catalog, tenant, now) = (&world.catalog, world.place.tenant, world.clock.now());
     let hook = |kinds: &[&str]| NewWebhook {

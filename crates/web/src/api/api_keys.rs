@@ -34,6 +34,8 @@ pub struct KeyView {
     pub role: Role,
     /// Empty means all its role may do.
     pub scopes: Vec<String>,
+    /// Whoever made it is disabled: while they are, it opens nothing.
+    pub maker_disabled: bool,
     pub created_at: DateTime<Utc>,
     pub expires_at: Option<DateTime<Utc>>,
     pub revoked_at: Option<DateTime<Utc>>,
@@ -48,6 +50,7 @@ impl From<ApiKey> for KeyView {
             name: key.name,
             role: key.role,
             scopes: key.scopes,
+            maker_disabled: key.maker_disabled,
             created_at: key.created_at,
             expires_at: key.expires_at,
             revoked_at: key.revoked_at,

@@ -161,11 +161,9 @@ impl Gateway {
         let hash = ContentHash::of(secret.as_bytes());
         let now = self.now();
         let key = self.catalog().api_key_by_hash(hash).await?;
-        let key = key.filter(|key| {
-            key.revoked_at.is_none() && key.expires_at.is_none_or(|expires| expires > now)
-        });
-        let key =
-            key.ok_or_else(|| Problem::unauthorized("the API key is unknown, expired or revoked"))?;
+        let key = key.filter(|key| key.opens(now));
+        let refused = "the API key is unknown, expired or revoked, or its maker is disabled";
+        let key = key.ok_or_else(|| Problem::unauthorized(refused))?;
         let due = |last: DateTime<Utc>| now - last >= TOUCH;
         if key.last_used_at.is_none_or(due) {
             self.catalog().touch_api_key(key.id, now).await?;
