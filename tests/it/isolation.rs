@@ -13,6 +13,7 @@ fn every_route_is_tried_as_another_tenant_and_none_leaks() {
         "GET /v1/versions/{version}/pages/{page}",
         "GET /v1/events/stream",
         "POST /v1/citations/verify",
+        "PATCH /v1/tenants/{tenant}",
         "POST /mcp",
     ] {
         assert!(tried(name), "{name}");

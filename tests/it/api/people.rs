@@ -14,6 +14,8 @@ super::on_both_catalogs!(
     tenants_are_made_by_the_operator_and_know_nothing_of_each_other,
     a_key_opens_what_it_was_made_for_until_it_is_revoked,
     a_key_opens_nothing_while_its_maker_is_disabled,
+    a_tenant_is_renamed_and_disabled_by_the_operator_alone,
+    a_disabled_tenant_is_refused_everywhere_and_keeps_what_it_has,
     guessing_passwords_gets_slower,
 );
 
@@ -154,6 +156,108 @@ async fn a_key_opens_nothing_while_its_maker_is_disabled(served: &Served) {
     assert_eq!(listed["items"][0]["maker_disabled"], true);
     switch(false).await;
     served.get_as(secret, "/v1/documents").await.expect(200);
+}
+
+async fn tenant_named(served: &Served, name: &str) -> String {
+    let tenants = served.get("/v1/tenants").await.expect(200);
+    let mut tenants = tenants["items"].as_array().expect("a list").iter();
+    let found = tenants.find(|tenant| tenant["name"] == name);
+    format!("/v1/tenants/{}", text(&found.expect(name)["tenant_id"]))
+}
+
+async fn patch_as(served: &Served, token: &str, path: &str, body: Value) -> Answer {
+    let request = served.bare(Method::PATCH, path).bearer_auth(token);
+    Answer::of(send(request.json(&body)).await).await
+}
+
+async fn a_tenant_is_renamed_and_disabled_by_the_operator_alone(served: &Served) {
+    let token = served.tenant("acme").await;
+    let (acme, own) = (
+        tenant_named(served, "acme").await,
+        tenant_named(served, "default").await,
+    );
+    let change = async |path: &str, body| patch_as(served, &served.token, path, body).await;
+    let renamed = change(&acme, json!({ "name": "Acme & Sons" })).await;
+    assert_eq!(renamed.expect(200)["name"], "Acme & Sons");
+    served.get_as(&token, "/v1/documents").await.expect(200);
+    let taken = change(&acme, json!({ "name": "default" })).await;
+    assert_eq!(taken.problem(409), "conflict");
+    for odd in [
+        json!({ "name": " " }),
+        json!({ "disabled": 1 }),
+        json!({ "x": 1 }),
+    ] {
+        let refused = change(&acme, odd).await;
+        assert!(refused.status.is_client_error(), "{}", refused.text);
+        refused.problem(refused.status.as_u16());
+    }
+    let unknown = "/v1/tenants/0192f0c0-0000-7000-8000-000000000000";
+    let unknown = change(unknown, json!({ "disabled": true })).await;
+    assert_eq!(unknown.problem(404), "not_found");
+    let locked_out = change(&own, json!({ "disabled": true })).await;
+    assert_eq!(locked_out.problem(409), "conflict");
+    for path in [&acme, &own] {
+        let body = json!({ "disabled": true });
+        let refused = patch_as(served, &token, path, body).await;
+        assert_eq!(refused.problem(403), "not_operator");
+        let form = served.bare(Method::POST, &path.replace("/v1", "/admin"));
+        let form = form.bearer_auth(&token).header(FORM.0, FORM.1);
+        assert_eq!(send(form.body("disabled=true")).await.status(), 403);
+    }
+    let theirs = served.get_as(&token, "/admin").await;
+    assert!(theirs.status == 200 && !theirs.text.contains("id=\"tenants\""));
+    let ours = served.get("/admin").await;
+    assert!(ours.text.contains("Acme &#38; Sons"), "{}", ours.text);
+}
+
+async fn a_disabled_tenant_is_refused_everywhere_and_keeps_what_it_has(served: &Served) {
+    let token = served.tenant("acme").await;
+    let key = json!({ "name": "ci", "role": "admin" });
+    let key = served.post_as(&token, "/v1/api-keys", &key).await;
+    let key = text(&key.expect(201)["secret"]).to_owned();
+    let file = json!({ "filename": "a.txt", "fileSize": 3, "contentType": "text/plain" });
+    let address = served
+        .post_as(&token, "/v1/kbs/default/upload-url", &file)
+        .await
+        .expect(201);
+    let queued = served.upload_as(&token, "b.txt", "Kept for later.").await;
+    let queued = queued.expect(202);
+    let stream = served.bare(Method::GET, "/v1/events/stream");
+    let mut stream = send(stream.bearer_auth(&token)).await;
+    let acme = tenant_named(served, "acme").await;
+    let switch = async |disabled: bool| {
+        let body = json!({ "disabled": disabled });
+        let changed = patch_as(served, &served.token, &acme, body).await;
+        assert_eq!(changed.expect(200)["disabled"], disabled);
+    };
+
+    switch(true).await;
+    for secret in [&token, &key] {
+        for path in ["/v1/documents", "/v1/events/stream"] {
+            let refused = served.get_as(secret, path).await;
+            assert_eq!(refused.problem(401), "unauthorized", "{path}");
+        }
+        let notice = served.post_as(secret, "/v1/events", &json!({})).await;
+        assert_eq!(notice.problem(401), "unauthorized");
+        let late = served.upload_as(secret, "late.txt", "Too late.").await;
+        assert_eq!(late.problem(401), "unauthorized");
+    }
+    let body = json!({ "login": "acme-admin", "password": PASSWORD });
+    let login = served.bare(Method::POST, "/v1/auth/login").json(&body);
+    let login = Answer::of(send(login).await).await;
+    assert_eq!(login.problem(401), "wrong_login");
+    let put = served.http.put(text(&address["uploadUrl"]));
+    let put = put.header("content-type", "text/plain").body("rye");
+    let put = Answer::of(send(put).await).await;
+    assert_eq!(put.problem(403), "tenant_disabled");
+    while stream.chunk().await.expect("the stream is ended").is_some() {}
+    served.get("/v1/documents").await.expect(200);
+
+    switch(false).await;
+    let kinds = served.follow(&token, text(&queued["run_id"])).await;
+    assert_eq!(kinds.last().map(String::as_str), Some("run.succeeded"));
+    let kept = served.get_as(&key, "/v1/documents").await.expect(200);
+    assert_eq!(kept["items"][0]["document_id"], queued["doc_id"]);
 }
 
 async fn guess(served: &Served, login: &str) -> Answer {

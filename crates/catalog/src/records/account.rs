@@ -17,7 +17,16 @@ words! {
 pub struct Tenant {
     pub id: TenantId,
     pub name: String,
+    /// Whoever speaks for it is refused; what it has stays.
+    pub disabled: bool,
     pub created_at: DateTime<Utc>,
+}
+
+/// What is to change; `None` leaves a thing as it is.
+#[derive(Debug, Clone, Default)]
+pub struct TenantChange {
+    pub name: Option<String>,
+    pub disabled: Option<bool>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +39,14 @@ pub struct User {
     /// In PHC form, as argon2 writes it.
     pub password_hash: String,
     pub disabled: bool,
+    pub tenant_disabled: bool,
     pub created_at: DateTime<Utc>,
+}
+
+impl User {
+    pub const fn may_come_in(&self) -> bool {
+        !self.disabled && !self.tenant_disabled
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -59,6 +75,7 @@ pub struct ApiKey {
     pub created_by: Option<UserId>,
     /// Whoever made it is disabled: while they are, it opens nothing.
     pub maker_disabled: bool,
+    pub tenant_disabled: bool,
     pub created_at: DateTime<Utc>,
     pub expires_at: Option<DateTime<Utc>>,
     pub revoked_at: Option<DateTime<Utc>>,
@@ -68,7 +85,8 @@ pub struct ApiKey {
 impl ApiKey {
     pub fn opens(&self, now: DateTime<Utc>) -> bool {
         let in_time = self.expires_at.is_none_or(|expires| expires > now);
-        self.revoked_at.is_none() && !self.maker_disabled && in_time
+        let disabled = self.maker_disabled || self.tenant_disabled;
+        self.revoked_at.is_none() && in_time && !disabled
     }
 }
 

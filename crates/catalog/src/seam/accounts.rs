@@ -3,8 +3,8 @@ use chrono::{DateTime, Utc};
 use model::{ApiKeyId, ContentHash, TenantId, UserId};
 
 use crate::{
-    ApiKey, Error, FirstStart, FirstStarted, Listed, NewApiKey, NewUser, Page, Tenant, User,
-    UserChange,
+    ApiKey, Error, FirstStart, FirstStarted, Listed, NewApiKey, NewUser, Page, Tenant,
+    TenantChange, User, UserChange,
 };
 
 /// Who there is.
@@ -25,6 +25,11 @@ pub trait Accounts {
         first: FirstStart,
         now: DateTime<Utc>,
     ) -> Result<FirstStarted, Error>;
+
+    async fn tenant(&self, tenant: TenantId) -> Result<Tenant, Error>;
+
+    /// A conflict where another has the name.
+    async fn update_tenant(&self, tenant: TenantId, change: TenantChange) -> Result<Tenant, Error>;
 
     async fn tenants(&self, page: Page) -> Result<Listed<Tenant>, Error>;
 

@@ -10,7 +10,7 @@ use super::dialect::Dialect;
 use super::{Sql, Tx, kbs, keys, tenants, users};
 use crate::{
     Accounts, ApiKey, Error, FirstStart, FirstStarted, Listed, NewApiKey, NewUser, Page, Role,
-    Tenant, User, UserChange,
+    Tenant, TenantChange, User, UserChange,
 };
 
 #[async_trait]
@@ -41,6 +41,20 @@ impl<DB: Dialect> Accounts for Sql<DB> {
     ) -> Result<FirstStarted, Error> {
         self.write("catalog.found_tenant", move |c| {
             Box::pin(found::<DB>(c, first, micros(now)))
+        })
+        .await
+    }
+
+    async fn tenant(&self, tenant: TenantId) -> Result<Tenant, Error> {
+        self.read("catalog.tenant", move |c| {
+            Box::pin(tenants::one::<DB>(c, tenant))
+        })
+        .await
+    }
+
+    async fn update_tenant(&self, tenant: TenantId, change: TenantChange) -> Result<Tenant, Error> {
+        self.write("catalog.update_tenant", move |c| {
+            Box::pin(tenants::update::<DB>(c, tenant, change))
         })
         .await
     }

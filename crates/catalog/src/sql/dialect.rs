@@ -95,6 +95,10 @@ impl Dialect for Sqlite {
             "0011_counts_of_status",
             include_str!("../../migrations/sqlite/0011_counts_of_status.sql"),
         ),
+        (
+            "0012_disabled_tenants",
+            include_str!("../../migrations/sqlite/0012_disabled_tenants.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -144,6 +148,10 @@ impl Dialect for Postgres {
         (
             "0011_counts_of_status",
             include_str!("../../migrations/postgres/0011_counts_of_status.sql"),
+        ),
+        (
+            "0012_disabled_tenants",
+            include_str!("../../migrations/postgres/0012_disabled_tenants.sql"),
         ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =

@@ -11,10 +11,10 @@ use super::dialect::Dialect;
 use super::paging::{cut, page_by_id};
 use crate::{ApiKey, Error, Listed, NewApiKey, Page};
 
-/// A key, and whether whoever made it is disabled by now.
+/// A key, and whether whoever made it, or its tenant, is disabled by now.
 const KEYS: &str = "SELECT k.*, EXISTS (SELECT 1 FROM users u
-        WHERE u.id = k.created_by AND u.disabled) AS maker_disabled
-    FROM api_keys k WHERE ";
+        WHERE u.id = k.created_by AND u.disabled) AS maker_disabled, t.disabled AS tenant_disabled
+    FROM api_keys k JOIN tenants t ON t.id = k.tenant_id WHERE ";
 
 pub async fn create<DB: Dialect>(
     c: &mut Tx<DB>,
@@ -56,6 +56,7 @@ fn read<DB: Dialect>(row: &DB::Row) -> Result<ApiKey, Error> {
         scopes: row.json("scopes")?,
         created_by: row.maybe_id("created_by", UserId::from_uuid)?,
         maker_disabled: row.get("maker_disabled")?,
+        tenant_disabled: row.get("tenant_disabled")?,
         created_at: row.at("created_at")?,
         expires_at: row.maybe_at("expires_at")?,
         revoked_at: row.maybe_at("revoked_at")?,

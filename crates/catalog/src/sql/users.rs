@@ -11,6 +11,10 @@ use super::dialect::Dialect;
 use super::paging::{cut, page_by_id};
 use crate::{Error, Listed, NewUser, Page, Role, User, UserChange};
 
+/// A user, and whether their tenant is disabled by now.
+const USERS: &str = "SELECT u.*, t.disabled AS tenant_disabled
+    FROM users u JOIN tenants t ON t.id = u.tenant_id WHERE ";
+
 pub async fn create<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
@@ -27,20 +31,12 @@ pub async fn create<DB: Dialect>(
     .bind(tenant.as_uuid())
     .bind(user.login.as_str())
     .bind(user.role.as_str())
-    .bind(user.password_hash.as_str())
+    .bind(user.password_hash)
     .bind(now)
-    .fetch_optional(c)
+    .fetch_optional(&mut *c)
     .await?;
     fresh.ok_or_else(|| Error::conflict("user", format!("`{}` exists already", user.login)))?;
-    Ok(User {
-        id: UserId::from_uuid(id),
-        tenant,
-        login: user.login,
-        role: user.role,
-        password_hash: user.password_hash,
-        disabled: false,
-        created_at: now,
-    })
+    one::<DB>(c, tenant, UserId::from_uuid(id)).await
 }
 
 fn read<DB: Dialect>(row: &DB::Row) -> Result<User, Error> {
@@ -52,6 +48,7 @@ fn read<DB: Dialect>(row: &DB::Row) -> Result<User, Error> {
         role: row.word("role")?,
         password_hash: row.text("password_hash")?,
         disabled: row.get("disabled")?,
+        tenant_disabled: row.get("tenant_disabled")?,
         created_at: row.at("created_at")?,
     })
 }
@@ -61,9 +58,9 @@ pub async fn list<DB: Dialect>(
     tenant: TenantId,
     page: &Page,
 ) -> Result<Listed<User>, Error> {
-    let mut select: QueryBuilder<DB> = QueryBuilder::new("SELECT * FROM users WHERE tenant_id = ");
-    select.push_bind(tenant.as_uuid());
-    let limit = page_by_id(&mut select, "id", page)?;
+    let mut select: QueryBuilder<DB> = QueryBuilder::new(USERS);
+    select.push("u.tenant_id = ").push_bind(tenant.as_uuid());
+    let limit = page_by_id(&mut select, "u.id", page)?;
     let rows = select.build().fetch_all(c).await?;
     let items = rows.iter().map(read::<DB>);
     let items = items.collect::<Result<Vec<_>, _>>()?;
@@ -75,19 +72,19 @@ pub async fn one<DB: Dialect>(
     tenant: TenantId,
     user: UserId,
 ) -> Result<User, Error> {
-    let row = query("SELECT * FROM users WHERE id = $1 AND tenant_id = $2")
-        .bind(user.as_uuid())
-        .bind(tenant.as_uuid())
-        .fetch_optional(c)
-        .await?;
+    let mut select: QueryBuilder<DB> = QueryBuilder::new(USERS);
+    select.push("u.id = ").push_bind(user.as_uuid());
+    select
+        .push(" AND u.tenant_id = ")
+        .push_bind(tenant.as_uuid());
+    let row = select.build().fetch_optional(c).await?;
     read::<DB>(&row.ok_or_else(|| Error::not_found("user", user))?)
 }
 
 pub async fn by_login<DB: Dialect>(c: &mut Tx<DB>, login: &str) -> Result<Option<User>, Error> {
-    let row = query("SELECT * FROM users WHERE login = $1")
-        .bind(login)
-        .fetch_optional(c)
-        .await?;
+    let mut select: QueryBuilder<DB> = QueryBuilder::new(USERS);
+    select.push("u.login = ").push_bind(login.to_owned());
+    let row = select.build().fetch_optional(c).await?;
     row.as_ref().map(read::<DB>).transpose()
 }
 
@@ -97,11 +94,11 @@ pub async fn update<DB: Dialect>(
     user: UserId,
     change: UserChange,
 ) -> Result<User, Error> {
-    let row = query(
+    let known = query(
         "UPDATE users SET role = coalesce($3, role),
              password_hash = coalesce($4, password_hash),
              disabled = CASE WHEN $5 THEN $6 ELSE disabled END
-         WHERE id = $1 AND tenant_id = $2 RETURNING *",
+         WHERE id = $1 AND tenant_id = $2 RETURNING id",
     )
     .bind(user.as_uuid())
     .bind(tenant.as_uuid())
@@ -109,7 +106,8 @@ pub async fn update<DB: Dialect>(
     .bind(change.password_hash)
     .bind(change.disabled.is_some())
     .bind(change.disabled.unwrap_or(false))
-    .fetch_optional(c)
+    .fetch_optional(&mut *c)
     .await?;
-    read::<DB>(&row.ok_or_else(|| Error::not_found("user", user))?)
+    known.ok_or_else(|| Error::not_found("user", user))?;
+    one::<DB>(c, tenant, user).await
 }

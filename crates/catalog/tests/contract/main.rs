@@ -118,6 +118,7 @@ promises! {
     operations::status_counts_what_there_is,
     operations::accounts_are_kept_apart,
     operations::a_key_opens_nothing_while_its_maker_is_disabled,
+    operations::a_disabled_tenant_lets_nobody_in_and_its_work_goes_on,
     operations::what_ends_is_on_its_way_to_who_asked_until_it_has_arrived,
     audit::putting_right_what_is_right_changes_nothing,
     standing::a_run_that_waits_says_for_what_and_one_that_failed_what_to_do,

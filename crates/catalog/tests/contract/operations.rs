@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use catalog::{
     Attempt, Begun, DeliveryState, Error, NewApiKey, NewUpload, NewUser, NewWebhook, Page, Role,
-    Status, UploadEnd, UploadState, UserChange, every,
+    Status, TenantChange, UploadEnd, UploadState, UserChange, every,
 };
 use futures::future::join_all;
 use model::ContentHash;
@@ -271,6 +271,65 @@ pub async fn a_key_opens_nothing_while_its_maker_is_disabled(world: &World) {
         let shut = listed.items.iter().filter(|key| key.maker_disabled);
         assert_eq!(shut.count(), usize::from(disabled));
     }
+}
+
+pub async fn a_disabled_tenant_lets_nobody_in_and_its_work_goes_on(world: &World) {
+    let (catalog, tenant, now) = (&world.catalog, world.place.tenant, world.clock.now());
+    let other = catalog.create_tenant("other", now).await.unwrap().id;
+    let renamed = |name: &str| TenantChange {
+        name: Some(name.into()),
+        disabled: None,
+    };
+    let taken = catalog.update_tenant(tenant, renamed("other")).await;
+    assert!(matches!(taken, Err(Error::Conflict { .. })));
+    let named = catalog
+        .update_tenant(tenant, renamed("mill"))
+        .await
+        .unwrap();
+    assert_eq!((named.name.as_str(), named.disabled), ("mill", false));
+
+    let key = NewApiKey {
+        name: "ci".into(),
+        hash: ContentHash::of(b"secret"),
+        role: Role::User,
+        scopes: Vec::new(),
+        created_by: None,
+        expires_at: None,
+    };
+    catalog.create_api_key(tenant, key, now).await.unwrap();
+    let user = NewUser {
+        login: "ada".into(),
+        role: Role::User,
+        password_hash: "x".into(),
+    };
+    let ada = catalog.create_user(tenant, user, now).await.unwrap();
+    let begun = world.admit("a.txt", "one").await;
+    for disabled in [true, false] {
+        let change = TenantChange {
+            name: None,
+            disabled: Some(disabled),
+        };
+        let changed = catalog.update_tenant(tenant, change).await.unwrap();
+        assert_eq!(
+            (changed.name.as_str(), changed.disabled),
+            ("mill", disabled)
+        );
+        assert_eq!(catalog.tenant(tenant).await.unwrap(), changed);
+        assert!(!catalog.tenant(other).await.unwrap().disabled);
+        let key = catalog.api_key_by_hash(ContentHash::of(b"secret")).await;
+        assert_eq!(key.unwrap().unwrap().opens(now), !disabled);
+        let by_login = catalog.user_by_login("ada").await.unwrap().unwrap();
+        let by_id = catalog.user(tenant, ada.id).await.unwrap();
+        assert_eq!(
+            [by_login.may_come_in(), by_id.may_come_in()],
+            [!disabled; 2]
+        );
+        world.work_off().await;
+        assert_eq!(world.answering().await, [begun.version]);
+    }
+    let nobody = model::TenantId::from_uuid(uuid::Uuid::from_u128(7));
+    let unknown = catalog.update_tenant(nobody, renamed("x")).await;
+    assert!(matches!(unknown, Err(Error::NotFound { .. })));
 }
 
 pub async fn what_ends_is_on_its_way_to_who_asked_until_it_has_arrived(world: &World) {

@@ -77,6 +77,8 @@ through! { Accounts {
     ensure_first_start(first: FirstStart, now: DateTime<Utc>) -> FirstStarted;
     create_tenant(name: &str, now: DateTime<Utc>) -> Tenant;
     found_tenant(first: FirstStart, now: DateTime<Utc>) -> FirstStarted;
+    tenant(tenant: TenantId) -> Tenant;
+    update_tenant(tenant: TenantId, change: TenantChange) -> Tenant;
     tenants(page: Page) -> Listed<Tenant>;
     create_user(tenant: TenantId, user: NewUser, now: DateTime<Utc>) -> User;
     users(tenant: TenantId, page: Page) -> Listed<User>;

@@ -77,7 +77,7 @@ pub async fn sign_in(gateway: &Gateway, sent: Login) -> Result<SignedIn, Problem
         .hint("wait, then try again"));
     }
     let user = gateway.catalog().user_by_login(&sent.login).await?;
-    let user = user.filter(|user| !user.disabled);
+    let user = user.filter(catalog::User::may_come_in);
     let known = user.as_ref().map(|user| user.id);
     let stored = user.as_ref().map(|user| user.password_hash.clone());
     let fits = password::verify(sent.password, stored).await;

@@ -168,6 +168,7 @@ impl Gateway {
         if !believed {
             return Err(nobody());
         }
+        self.check_enabled(known.source.tenant).await?;
         Ok(Sender {
             tenant: known.source.tenant,
             source: Some(known.source),

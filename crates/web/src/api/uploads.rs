@@ -310,6 +310,7 @@ impl Gateway {
         if over || matches!(upload.state, UploadState::Failed | UploadState::Expired) {
             return Err(refused("expired", "the address has expired").hint("ask for a new one"));
         }
+        self.check_enabled(upload.tenant).await?;
         Ok(upload)
     }
 }

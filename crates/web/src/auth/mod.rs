@@ -14,9 +14,9 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 
 use axum::extract::FromRequestParts;
-use axum::http::HeaderValue;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use catalog::Role;
@@ -143,7 +143,7 @@ impl Gateway {
             .read(token, self.now())
             .map_err(|refused| Problem::unauthorized(&refused.to_string()))?;
         let user = match self.catalog().user(claims.tenant_id, claims.sub).await {
-            Ok(user) if !user.disabled => user,
+            Ok(user) if user.may_come_in() => user,
             Ok(_) | Err(catalog::Error::NotFound { .. }) => {
                 return Err(Problem::unauthorized("the account is disabled or gone"));
             }
@@ -157,12 +157,22 @@ impl Gateway {
         })
     }
 
+    /// For what is believed by its signature, whoever sends it.
+    pub(crate) async fn check_enabled(&self, tenant: TenantId) -> Result<(), Problem> {
+        if self.catalog().tenant(tenant).await?.disabled {
+            let refused = "the tenant is disabled";
+            let problem = Problem::new(StatusCode::FORBIDDEN, "tenant_disabled", refused);
+            return Err(problem.hint("ask whoever runs this server"));
+        }
+        Ok(())
+    }
+
     async fn key_holder(&self, secret: &str) -> Result<Principal, Problem> {
         let hash = ContentHash::of(secret.as_bytes());
         let now = self.now();
         let key = self.catalog().api_key_by_hash(hash).await?;
         let key = key.filter(|key| key.opens(now));
-        let refused = "the API key is unknown, expired or revoked, or its maker is disabled";
+        let refused = "the API key is unknown, expired or revoked, or whoever made it disabled";
         let key = key.ok_or_else(|| Problem::unauthorized(refused))?;
         let due = |last: DateTime<Utc>| now - last >= TOUCH;
         if key.last_used_at.is_none_or(due) {

@@ -5,14 +5,17 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Redirect;
 use axum::routing::{get, post};
-use catalog::{ApiKey, Kb, Listed, NewApiKey, NewUser, Page, Role, Status, User, UserChange};
-use model::{ApiKeyId, UserId};
+use catalog::{
+    ApiKey, Kb, Listed, NewApiKey, NewUser, Page, Role, Status, Tenant, User, UserChange,
+};
+use model::{ApiKeyId, TenantId, UserId};
 use serde::Deserialize;
 use uuid::Uuid;
 
 use super::health::{Check, checks};
 use super::page::{Filled, Frame, Shown, Trouble, Visitor, show};
 use super::shown::{Moment, kb_path};
+use crate::api::tenants::{ChangeTenant, CreateTenant, change_to, found};
 use crate::api::{api_keys::check_reach, kbs::checked_name, users};
 use crate::auth::{Manage, new_api_key};
 use crate::extract::{Asked, Named};
@@ -29,6 +32,8 @@ pub fn routes() -> Router<Gateway> {
         .route("/admin/api-keys", get(admin_again).post(create_key))
         .route("/admin/api-keys/{key}/revoke", post(revoke_key))
         .route("/admin/kbs", post(create_kb))
+        .route("/admin/tenants", post(create_tenant))
+        .route("/admin/tenants/{tenant}", post(change_tenant))
 }
 
 #[derive(Template)]
@@ -44,9 +49,13 @@ struct AdminPage {
     /// Which languages it was made for.
     model_note: &'static str,
     me: Option<UserId>,
+    /// The tenant of whoever looks.
+    mine: TenantId,
     users: Listed<User>,
     keys: Listed<ApiKey>,
     kbs: Listed<Kb>,
+    /// Of the whole server, for its operator.
+    tenants: Option<Listed<Tenant>>,
     /// A key just made: its name and its secret, this once.
     made: Option<(String, String)>,
 }
@@ -54,6 +63,10 @@ struct AdminPage {
 impl AdminPage {
     fn is_me(&self, user: &UserId) -> bool {
         self.me.as_ref() == Some(user)
+    }
+
+    fn is_mine(&self, tenant: &TenantId) -> bool {
+        self.mine == *tenant
     }
 }
 
@@ -63,6 +76,7 @@ struct Turned {
     users: Option<String>,
     keys: Option<String>,
     kbs: Option<String>,
+    tenants: Option<String>,
 }
 
 const fn after(cursor: Option<String>) -> Page {
@@ -93,7 +107,12 @@ async fn page(
 ) -> Result<AdminPage, Problem> {
     let catalog = gateway.catalog();
     let status = catalog.status(who.tenant, gateway.now()).await?;
+    let tenants = match gateway.is_operator(who) {
+        true => Some(catalog.tenants(after(turned.tenants)).await?),
+        false => None,
+    };
     Ok(AdminPage {
+        tenants,
         frame: Frame::new(gateway, who, "admin").await?,
         checks: checks(gateway, &status).await,
         settings: gateway.in_force().to_vec(),
@@ -103,6 +122,7 @@ async fn page(
         model: gateway.engine().parts().embedder.info().name.to_string(),
         model_note: gateway.engine().parts().embedder.info().language_note,
         me: who.user,
+        mine: who.tenant,
         users: catalog.users(who.tenant, after(turned.users)).await?,
         keys: catalog.api_keys(who.tenant, after(turned.keys)).await?,
         kbs: catalog.kbs(who.tenant, after(turned.kbs)).await?,
@@ -238,4 +258,23 @@ async fn create_kb(
         .create_kb(who.tenant, name, spec, gateway.now())
         .await?;
     Ok(Redirect::to(&kb_path(&kb.name)))
+}
+
+async fn create_tenant(
+    State(gateway): State<Gateway>,
+    who: Visitor<Manage>,
+    Filled(form): Filled<CreateTenant>,
+) -> Result<Redirect, Trouble> {
+    found(&gateway, &who, form).await?;
+    Ok(Redirect::to("/admin#tenants"))
+}
+
+async fn change_tenant(
+    State(gateway): State<Gateway>,
+    who: Visitor<Manage>,
+    Named(tenant): Named<Uuid>,
+    Filled(form): Filled<ChangeTenant>,
+) -> Result<Redirect, Trouble> {
+    change_to(&gateway, &who, TenantId::from_uuid(tenant), form).await?;
+    Ok(Redirect::to("/admin#tenants"))
 }

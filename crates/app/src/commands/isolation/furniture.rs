@@ -39,6 +39,8 @@ impl World {
     /// Everything else.
     pub(super) async fn furnish(&mut self) -> anyhow::Result<()> {
         let mark = self.mark.clone();
+        let me = self.owned(Method::GET, "/v1/auth/me", &Value::Null).await?;
+        self.know(&["tenant"], text(&me, "tenant_id"));
         let user = json!({ "login": format!("user-{mark}"), "password": PASSWORD, "role": "user" });
         let user = self.made("/v1/users", &user).await?;
         self.know(&["user"], text(&user, "id"));

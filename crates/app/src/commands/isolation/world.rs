@@ -95,6 +95,7 @@ impl World {
             "/v1/runs",
             "/v1/sources",
             "/v1/dead-letters",
+            "/v1/tenants",
         ] {
             all.push(self.owned(Method::GET, path, &Value::Null).await?);
         }
