@@ -225,6 +225,7 @@ fn web_settings(config: &Config) -> Settings {
         upload_limit: config.upload.max_mb << 20,
         timeout: Duration::from_secs(config.http.timeout_seconds),
         concurrency: config.http.concurrency,
+        streams_per_tenant: config.http.streams_per_tenant,
         idle: Duration::from_secs(config.http.idle_seconds),
         public_url: config.http.public_url.clone(),
         strategy: config.chunks.strategy,

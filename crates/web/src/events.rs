@@ -13,6 +13,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
+use chrono::TimeDelta;
 use engine::Passing;
 use futures::{Stream, StreamExt as _, stream};
 use model::{JobId, RunId, TenantId};
@@ -28,11 +29,14 @@ use crate::auth::{May, Read};
 use crate::extract::Asked;
 use crate::gateway::Gateway;
 use crate::problem::Problem;
+use crate::streams::Place;
 
 /// How many rows one look fetches.
 const BATCH: u32 = 200;
 /// How long to wait before looking again when nothing was new.
 const PAUSE: Duration = Duration::from_millis(250);
+/// So many looks without anything new, and whoever listens is asked again whether they may.
+const QUIET: u32 = 20;
 
 pub fn routes() -> OpenApiRouter<Gateway> {
     OpenApiRouter::new().routes(routes!(events))
@@ -50,7 +54,8 @@ pub struct EventQuery {
 }
 
 /// Everything after `Last-Event-ID` (or `after`, or the beginning), then whatever happens next,
-/// for as long as the caller may read.
+/// for as long as the caller may read. A tenant has only so many open at the same time; one more is
+/// answered with 429.
 #[utoipa::path(get, path = "/v1/events/stream", tag = "operations", params(EventQuery),
     responses((status = 200, body = String, content_type = "text/event-stream")))]
 async fn events(
@@ -78,7 +83,10 @@ async fn events(
         gateway.catalog().job(who.tenant, job).await?;
     }
     let passings = gateway.engine().passings();
+    let place = gateway.streams().place(who.tenant);
     let reader = Reader {
+        _place: place.ok_or_else(|| too_many(gateway.streams().most()))?,
+        quiet: 0,
         tenant: who.tenant,
         signed: parts,
         run,
@@ -93,7 +101,18 @@ async fn events(
     Ok(Sse::new(stream).keep_alive(KeepAlive::default()))
 }
 
+fn too_many(most: usize) -> Problem {
+    let detail = format!("the tenant has {most} event streams open already");
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", detail)
+        .retry_after(TimeDelta::seconds(5))
+        .hint("end some: one stream tells everything; http.streams_per_tenant is how many may be")
+}
+
 struct Reader {
+    /// Held for as long as the stream goes on.
+    _place: Place,
+    /// How many looks in a row found nothing.
+    quiet: u32,
     tenant: TenantId,
     /// What the stream was asked for with.
     signed: Parts,
@@ -172,7 +191,13 @@ async fn next((gateway, mut reader): (Gateway, Reader)) -> Option<(Told, (Gatewa
             }
         };
         let Some(newest) = rows.last() else {
-            match reader.passing().await {
+            let passing = reader.passing().await;
+            reader.quiet += 1;
+            let look = passing.is_some() || reader.quiet.is_multiple_of(QUIET);
+            if look && !reader.still_may(&gateway).await {
+                return None;
+            }
+            match passing {
                 Some(passing) => {
                     let told = stage(&passing).map(Ok).into_iter().collect();
                     return Some((told, (gateway, reader)));
@@ -183,6 +208,7 @@ async fn next((gateway, mut reader): (Gateway, Reader)) -> Option<(Told, (Gatewa
         if !reader.still_may(&gateway).await {
             return None;
         }
+        reader.quiet = 0;
         reader.last = newest.id;
         // What was passed before these were written is told before them.
         let mut told = reader.passed();

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::auth::{Keys, Principal, Throttle};
 use crate::problem::Problem;
+use crate::streams::Streams;
 use crate::traffic::Traffic;
 
 /// What can be tuned.
@@ -27,6 +28,8 @@ pub struct Settings {
     /// Of a request that is not an upload or a stream.
     pub timeout: Duration,
     pub concurrency: usize,
+    /// Event streams a tenant may have open at the same time.
+    pub streams_per_tenant: usize,
     /// How long an upload may send nothing before it is given up.
     pub idle: Duration,
     /// How callers reach this server; empty for as each of them did.
@@ -77,6 +80,7 @@ struct Inner {
     parts: Parts,
     throttle: Throttle,
     turns: Semaphore,
+    streams: Arc<Streams>,
     traffic: Traffic,
     started: DateTime<Utc>,
     /// Set once there are workers.
@@ -86,12 +90,14 @@ struct Inner {
 impl Gateway {
     pub fn new(settings: Settings, parts: Parts) -> Self {
         let turns = Semaphore::new(settings.concurrency);
+        let streams = Streams::new(settings.streams_per_tenant);
         let started = parts.engine.parts().clock.now();
         Self(Arc::new(Inner {
             settings,
             parts,
             throttle: Throttle::default(),
             turns,
+            streams,
             traffic: Traffic::default(),
             started,
             take_run: OnceLock::new(),
@@ -150,6 +156,10 @@ impl Gateway {
     /// As many as there may be requests under way.
     pub fn turns(&self) -> &Semaphore {
         &self.0.turns
+    }
+
+    pub(crate) fn streams(&self) -> &Arc<Streams> {
+        &self.0.streams
     }
 
     pub fn traffic(&self) -> &Traffic {

@@ -24,6 +24,7 @@ pub mod paging;
 pub mod problem;
 mod server;
 pub mod signature;
+mod streams;
 mod trace;
 mod traffic;
 mod ui;

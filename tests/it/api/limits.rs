@@ -3,9 +3,10 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
+use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::served::Served;
+use super::served::{Answer, Served, send};
 use crate::mill::{Mill, text};
 use crate::server::Server;
 
@@ -75,4 +76,25 @@ async fn more_requests_than_the_server_takes_on_are_told_to_come_back() {
     first.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     served.get("/v1/kbs").await.expect(200);
+}
+
+#[tokio::test]
+async fn a_tenant_has_only_so_many_event_streams_open() {
+    let variables = [("GRISTMILL_HTTP_STREAMS_PER_TENANT", "2")];
+    let served = Served::with(Mill::sqlite(), &variables);
+    let other = served.tenant("other").await;
+    let open = async |token: &str| {
+        let request = served.bare(Method::GET, "/v1/events/stream");
+        send(request.bearer_auth(token)).await
+    };
+    let (first, second) = (open(&served.token).await, open(&served.token).await);
+    assert_eq!([first.status(), second.status()], [StatusCode::OK; 2]);
+    let third = Answer::of(open(&served.token).await).await;
+    assert_eq!(third.problem(429), "too_many_streams");
+    assert!(third.headers.contains_key("retry-after"));
+    assert!(!text(&third.json()["hint"]).is_empty());
+    assert_eq!(open(&other).await.status(), 200, "they have their own");
+    // Whoever goes makes room, as soon as the server has noticed.
+    drop(first);
+    while open(&served.token).await.status() != 200 {}
 }

@@ -110,6 +110,11 @@ pub const KEYS: &[Key] = &[
         "requests worked on at the same time",
     ),
     Key::new(
+        "http.streams_per_tenant",
+        Number,
+        "event streams a tenant may have open at the same time",
+    ),
+    Key::new(
         "http.idle_seconds",
         Number,
         "longest an upload may send nothing",

@@ -160,6 +160,10 @@ fn refuse_zero(config: &Config) -> anyhow::Result<()> {
         ("workers.run_slots", config.workers.run_slots as u64),
         ("catalog.connections", config.catalog.connections.into()),
         ("http.concurrency", config.http.concurrency as u64),
+        (
+            "http.streams_per_tenant",
+            config.http.streams_per_tenant as u64,
+        ),
         ("http.timeout_seconds", config.http.timeout_seconds),
         ("http.idle_seconds", config.http.idle_seconds),
         ("upload.max_mb", config.upload.max_mb),

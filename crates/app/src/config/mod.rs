@@ -108,6 +108,7 @@ section!(Upload { max_mb: u64 = 50 });
 section!(Http {
     timeout_seconds: u64 = 60,
     concurrency: usize = 512,
+    streams_per_tenant: usize = 100,
     idle_seconds: u64 = 60,
     public_url: String = String::new(),
 });
