@@ -97,9 +97,14 @@ impl Detail {
     }
 }
 
-/// Enough for a person to act on, and too little to carry a document.
+/// Enough for a person to act on, and too little to carry a document; the end of a sentence of
+/// ours, so without a full stop and never empty.
 fn shortened(message: &str) -> String {
-    message.chars().take(300).collect()
+    let short: String = message.trim().chars().take(300).collect();
+    match short.trim_end_matches(['.', ' ']) {
+        "" => "it did not say why".to_owned(),
+        said => said.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -144,6 +149,27 @@ mod tests {
         assert_eq!(kind(200, None, by_number), throttled(None));
         assert_eq!(kind(200, None, by_word), throttled(None));
         assert_eq!(kind(200, None, r#"{"data":[]}"#), None);
+    }
+
+    #[test]
+    fn a_fault_reads_as_a_sentence_whatever_the_service_said() {
+        let said = |status, body: &str| {
+            let fault = of(status, &HeaderMap::new(), body.as_bytes());
+            fault.unwrap().to_string()
+        };
+        for silent in ["", "{}", "<html>", r#"{"error":{"message":" "}}"#] {
+            assert_eq!(
+                said(401, silent),
+                "the embedding service refused the request with 401: it did not say why"
+            );
+            for status in [402, 413, 429, 503] {
+                let told = said(status, silent);
+                assert!(told.ends_with(": it did not say why"), "{told}");
+            }
+        }
+        let stopped = r#"{"error":{"message":"Incorrect API key provided. "}}"#;
+        let told = said(401, stopped);
+        assert!(told.ends_with(": Incorrect API key provided"), "{told}");
     }
 
     #[test]
