@@ -6,9 +6,7 @@
 //! asks only for what is missing: nothing is lost and nothing is embedded twice.
 
 mod client;
-mod fault;
 mod kept;
-mod wait;
 mod wire;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +16,7 @@ use async_trait::async_trait;
 use model::{ModelName, TokenCounter};
 
 use crate::estimate::Estimate;
-use crate::remote::{Breaker, Pace, Retry};
+use crate::remote::{Breaker, Pace, Retry, now};
 use crate::{Embedder, Error, Kind, ModelInfo, OpenAiSettings};
 use client::Client;
 use kept::Kept;
@@ -250,11 +248,6 @@ impl Embedder for OpenAiEmbedder {
             .await?;
         Ok(vectors.remove(0))
     }
-}
-
-/// Follows a paused clock, where a test pauses it.
-fn now() -> Instant {
-    tokio::time::Instant::now().into_std()
 }
 
 /// A request of one input that is too much names that input.

@@ -1,0 +1,76 @@
+//! One request, one answer: HTTP and nothing else.
+
+use std::time::Duration;
+
+use reqwest::{Response, Url};
+use serde::Serialize;
+
+use super::fault;
+use crate::{Error, Secret};
+
+/// An address that takes JSON and gives JSON, and who asks there.
+pub(crate) struct Http {
+    client: reqwest::Client,
+    url: Url,
+    key: Option<Secret>,
+    timeout: Duration,
+}
+
+impl Http {
+    pub fn new(url: Url, key: Option<Secret>, timeout: Duration) -> Result<Self, Error> {
+        // Whoever came first has set one already; either will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder()
+            .connect_timeout(Duration::from_secs(10))
+            .timeout(timeout)
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .map_err(|source| Error::Unreachable { source })?;
+        Ok(Self {
+            client,
+            url,
+            key,
+            timeout,
+        })
+    }
+
+    /// The answer, of at most `most` bytes. What is an error is one here, whether the status
+    /// says so or only the body.
+    pub async fn ask(&self, body: &impl Serialize, most: usize) -> Result<Vec<u8>, Error> {
+        let mut request = self.client.post(self.url.clone()).json(body);
+        if let Some(key) = &self.key {
+            request = request.bearer_auth(key.reveal());
+        }
+        let answer = request.send().await.map_err(|e| self.failed(e))?;
+        let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+        let bytes = self.read(answer, most).await?;
+        match fault::of(status, &headers, &bytes) {
+            Some(error) => Err(error),
+            None => Ok(bytes),
+        }
+    }
+
+    async fn read(&self, mut answer: Response, most: usize) -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::new();
+        while let Some(part) = answer.chunk().await.map_err(|e| self.failed(e))? {
+            if bytes.len() + part.len() > most {
+                return Err(Error::BadAnswer {
+                    what: format!("longer than {most} bytes"),
+                });
+            }
+            bytes.extend_from_slice(&part);
+        }
+        Ok(bytes)
+    }
+
+    fn failed(&self, source: reqwest::Error) -> Error {
+        if source.is_timeout() {
+            return Error::TimedOut {
+                after: self.timeout,
+            };
+        }
+        Error::Unreachable {
+            source: source.without_url(),
+        }
+    }
+}
