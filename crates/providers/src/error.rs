@@ -38,35 +38,35 @@ pub enum Error {
         name: &'static str,
         what: &'static str,
     },
-    #[error("the embedding service asked us to slow down: {message}")]
+    #[error("the model service asked us to slow down: {message}")]
     Throttled {
         retry_after: Option<Duration>,
         message: String,
     },
-    #[error("the account of the embedding service has nothing left to spend: {message}")]
+    #[error("the account of the model service has nothing left to spend: {message}")]
     Quota { message: String },
-    #[error("the embedding service refused the request with {status}: {message}")]
+    #[error("the model service refused the request with {status}: {message}")]
     Refused { status: u16, message: String },
-    #[error("the request is too much for the embedding service: {message}")]
+    #[error("the request is too much for the model service: {message}")]
     TooMuch { message: String },
-    #[error("the embedding service failed with {status}: {message}")]
+    #[error("the model service failed with {status}: {message}")]
     Unavailable {
         status: u16,
         retry_after: Option<Duration>,
         message: String,
     },
-    #[error("the embedding service did not answer within {after:?}")]
+    #[error("the model service did not answer within {after:?}")]
     TimedOut { after: Duration },
-    #[error("cannot reach the embedding service")]
+    #[error("cannot reach the model service")]
     Unreachable {
         #[source]
         source: reqwest::Error,
     },
-    #[error("the embedding service gave an answer that is none: {what}")]
+    #[error("the model service gave an answer that is none: {what}")]
     BadAnswer { what: String },
-    #[error("the embedding service answers with {found} dimensions, not {expected}")]
+    #[error("the model service answers with {found} dimensions, not {expected}")]
     WrongDimension { found: usize, expected: usize },
-    #[error("the embedding service kept failing; it is asked again in {retry_after:?}")]
+    #[error("the model service kept failing; it is asked again in {retry_after:?}")]
     CircuitOpen { retry_after: Duration },
     #[error("the embedder stopped before it answered")]
     Stopped,

@@ -27,7 +27,7 @@ pub fn of(status: u16, headers: &HeaderMap, body: &[u8]) -> Option<Error> {
     if (200..300).contains(&status) && detail.is_none() {
         return None;
     }
-    let detail = detail.unwrap_or_default();
+    let detail = detail.unwrap_or_else(|| bare(body));
     let status = meant_status(status, &detail);
     Some(classify(status, headers, detail))
 }
@@ -43,6 +43,15 @@ fn detail(body: &[u8]) -> Option<Detail> {
         message,
         ..Detail::default()
     })
+}
+
+/// Others say it without an envelope.
+fn bare(body: &[u8]) -> Detail {
+    let value: Value = serde_json::from_slice(body).unwrap_or_default();
+    Detail {
+        message: value["message"].as_str().unwrap_or_default().to_owned(),
+        ..Detail::default()
+    }
 }
 
 fn meant_status(status: u16, detail: &Detail) -> u16 {
@@ -79,7 +88,7 @@ fn classify(status: u16, headers: &HeaderMap, detail: Detail) -> Error {
         },
         413 => Error::TooMuch { message },
         400 | 422 if too_much.iter().any(|words| detail.says(words)) => Error::TooMuch { message },
-        408 | 409 | 425 | 500.. => Error::Unavailable {
+        408 | 409 | 425 | 499.. => Error::Unavailable {
             status,
             retry_after,
             message,
@@ -160,7 +169,7 @@ mod tests {
         for silent in ["", "{}", "<html>", r#"{"error":{"message":" "}}"#] {
             assert_eq!(
                 said(401, silent),
-                "the embedding service refused the request with 401: it did not say why"
+                "the model service refused the request with 401: it did not say why"
             );
             for status in [402, 413, 429, 503] {
                 let told = said(status, silent);

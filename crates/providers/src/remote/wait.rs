@@ -4,6 +4,9 @@ use std::time::{Duration, SystemTime};
 
 use reqwest::header::HeaderMap;
 
+/// A longer wait is believed for a day: a moment much further away cannot even be told.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// The first of: an exact header, the reset of whichever limit is used up, the message.
 pub fn asked(headers: &HeaderMap, message: &str) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
@@ -24,6 +27,7 @@ pub fn asked(headers: &HeaderMap, message: &str) -> Option<Duration> {
         .or_else(date)
         .or_else(reset)
         .or_else(|| in_words(message))
+        .map(|wait| wait.min(LONGEST))
 }
 
 /// Some proxies send 0 or -1 where they mean that they do not know.
@@ -63,7 +67,8 @@ fn go_duration(text: &str) -> Option<Duration> {
             "h" => 3600.0,
             _ => return None,
         };
-        total += Duration::try_from_secs_f64(number * seconds).ok()?;
+        let part = Duration::try_from_secs_f64(number * seconds).ok()?;
+        total = total.checked_add(part)?;
         rest = next;
     }
     (!total.is_zero()).then_some(total)
@@ -80,7 +85,7 @@ mod tests {
             &'static str,
             Option<u64>,
         );
-        let cases: [Case; 9] = [
+        let cases: [Case; 11] = [
             (&[("retry-after", "3")], "", Some(3000)),
             (
                 &[("retry-after-ms", "250"), ("retry-after", "1")],
@@ -88,6 +93,8 @@ mod tests {
                 Some(250),
             ),
             (&[("retry-after", "-1")], "", None),
+            (&[("retry-after", "1e18")], "", Some(86_400_000)),
+            (&[], "try again in 5000000000000000h5000000000000000h", None),
             (
                 &[
                     ("retry-after", "Sun, 06 Nov 1994 08:49:47 GMT"),
