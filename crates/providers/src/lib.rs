@@ -1,4 +1,4 @@
-//! Models behind one trait.
+//! Models behind one trait for each thing they do.
 //!
 //! In: settings that name a provider. Out: an [`Embedder`] that turns text into
 //! unit-length vectors. Three exist: `local` runs a sentence-embedding model in
@@ -6,6 +6,9 @@
 //! deterministic and for tests. Which one is used is always what the settings
 //! name: a model that cannot be opened is an error, never another model. No text
 //! is cut to fit: an input too long is an error that says which.
+//!
+//! A [`Reranker`] says how well passages answer a query; `cohere` speaks to any
+//! endpoint that does so over Cohere's second version.
 
 mod error;
 mod settings;
@@ -14,6 +17,7 @@ pub mod tokenize;
 
 pub mod local;
 
+pub mod cohere;
 mod estimate;
 pub mod openai;
 pub mod remote;
@@ -25,11 +29,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use model::{ModelName, TokenCounter};
 
+pub use cohere::CohereReranker;
 pub use error::{Error, Kind};
 pub use hash::HashEmbedder;
 pub use local::LocalEmbedder;
 pub use openai::OpenAiEmbedder;
-pub use settings::{HashSettings, LocalSettings, OpenAiSettings, Secret, Settings};
+pub use settings::{CohereSettings, HashSettings, LocalSettings, OpenAiSettings, Secret, Settings};
 
 /// What an embedder is, and what it takes in one call.
 #[derive(Debug, Clone)]
@@ -56,6 +61,16 @@ pub trait Embedder: Send + Sync {
     async fn embed_passages(&self, inputs: &[String]) -> Result<Vec<Vec<f32>>, Error>;
 
     async fn embed_query(&self, query: &str) -> Result<Vec<f32>, Error>;
+}
+
+/// Says how well each passage answers a query.
+#[async_trait]
+pub trait Reranker: Send + Sync {
+    fn model(&self) -> &str;
+
+    /// One finite score per passage, in the order of the passages, the higher the better; all
+    /// of them or an error. Takes no longer than its settings allow: a search waits for it.
+    async fn rerank(&self, query: &str, passages: &[String]) -> Result<Vec<f64>, Error>;
 }
 
 /// Opens the embedder the settings name.

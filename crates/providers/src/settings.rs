@@ -1,4 +1,4 @@
-//! Which embedder, and what may be tuned about it.
+//! Which model, and what may be tuned about it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -88,6 +88,47 @@ impl OpenAiSettings {
             passage_prefix: String::new(),
             timeout: minute(),
             retry: Retry::default(),
+        }
+    }
+}
+
+/// An endpoint that reranks in Cohere's format: Cohere, vLLM and others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CohereSettings {
+    /// Up to and without `/rerank`, such as `https://api.cohere.com/v2`.
+    pub url: String,
+    pub model: String,
+    #[serde(default)]
+    pub key: Option<Secret>,
+    /// Of one call, whatever it is doing by then.
+    #[serde(default = "two_seconds")]
+    pub deadline: Duration,
+    #[serde(skip, default = "impatient")]
+    pub retry: Retry,
+}
+
+fn two_seconds() -> Duration {
+    Duration::from_secs(2)
+}
+
+/// Somebody waits for the search: what passes at once is tried once more.
+fn impatient() -> Retry {
+    Retry {
+        attempts: 2,
+        first_wait: Duration::from_millis(100),
+        patience: Duration::from_millis(500),
+    }
+}
+
+impl CohereSettings {
+    pub fn of(url: impl Into<String>, model: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            model: model.into(),
+            key: None,
+            deadline: two_seconds(),
+            retry: impatient(),
         }
     }
 }

@@ -186,8 +186,23 @@ async fn serve(stream: TcpStream, seen: Arc<Mutex<Seen>>) {
     let _ = stream.shutdown().await;
 }
 
+/// The signature and the body of a request.
 async fn read(stream: &mut BufReader<TcpStream>) -> (String, Value) {
-    let (mut key, mut length) = (String::new(), 0);
+    let request = request(stream).await;
+    let body = serde_json::from_slice(&request.body).unwrap();
+    (request.key, body)
+}
+
+pub(crate) struct Request {
+    /// Method, path and protocol.
+    pub line: String,
+    pub key: String,
+    pub body: Vec<u8>,
+}
+
+pub(crate) async fn request(stream: &mut BufReader<TcpStream>) -> Request {
+    let (mut first, mut key, mut length) = (String::new(), String::new(), 0);
+    stream.read_line(&mut first).await.unwrap();
     loop {
         let mut line = String::new();
         stream.read_line(&mut line).await.unwrap();
@@ -204,7 +219,11 @@ async fn read(stream: &mut BufReader<TcpStream>) -> (String, Value) {
     }
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.unwrap();
-    (key, serde_json::from_slice(&body).unwrap())
+    Request {
+        line: first.trim_end().to_owned(),
+        key,
+        body,
+    }
 }
 
 fn written(answer: &Answer, texts: &[String]) -> Vec<u8> {

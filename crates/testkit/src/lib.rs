@@ -8,6 +8,7 @@ pub mod double;
 mod faulty;
 pub mod papers;
 mod postgres;
+pub mod reranker;
 
 pub use build::{Place, first_start, generation, place, place_of};
 pub use clock::Clock;

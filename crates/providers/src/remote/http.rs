@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use reqwest::header::HeaderValue;
 use reqwest::{Response, Url};
 use serde::Serialize;
 
@@ -18,6 +19,15 @@ pub(crate) struct Http {
 
 impl Http {
     pub fn new(url: Url, key: Option<Secret>, timeout: Duration) -> Result<Self, Error> {
+        // A line break is easily read in at its end, and would fail every request later.
+        if let Some(key) = &key
+            && HeaderValue::from_str(key.reveal()).is_err()
+        {
+            return Err(Error::Setting {
+                name: "api_key",
+                what: "holds what no key has, such as a line break",
+            });
+        }
         // Whoever came first has set one already; either will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder()
