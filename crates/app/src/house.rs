@@ -18,7 +18,7 @@ use web::{Gateway, Parts, Settings};
 
 use crate::config::{self, Config};
 use crate::folder::{Folder, Lock};
-use crate::{embedding, secrets};
+use crate::{embedding, reranking, secrets};
 
 /// Asks this program to parse one document after another inside the sandbox.
 pub const PARSE_CHILD: &str = "parse-child";
@@ -49,6 +49,7 @@ impl House {
         let internal_token = secrets::internal_token(&config.auth)?;
         folder.tighten(config.catalog.url.is_empty())?;
         let embedder = embedding::open(config)?;
+        let reranker = reranking::open(config)?;
         let catalog = catalog::open(&catalog_settings(folder, config))
             .await
             .context("cannot open the catalog")?;
@@ -66,6 +67,9 @@ impl House {
         let mut engine = Engine::new(engine_settings(folder, config), parts);
         if let Some(second) = embedding::open_also(config)? {
             engine = engine.also(second);
+        }
+        if let Some(reranker) = reranker {
+            engine = engine.reranked_by(reranker);
         }
         let engine = Arc::new(engine);
         // The lock is ours, so whoever held leases here is dead.
@@ -286,6 +290,9 @@ fn engine_settings(folder: &Folder, config: &Config) -> engine::Settings {
             objects: folder.join("objects"),
             beside: vec![folder.join(secrets::FILE)],
         }),
+        rerank: engine::rerank::Settings {
+            candidates: config.rerank.candidates,
+        },
         guard: engine::guard::Settings {
             queued: minutes(config.guard.queued_hours.saturating_mul(60)),
             running: minutes(config.guard.running_minutes),

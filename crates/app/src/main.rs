@@ -10,6 +10,7 @@ mod folder;
 mod house;
 mod log;
 mod otel;
+mod reranking;
 mod secrets;
 mod session;
 

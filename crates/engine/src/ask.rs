@@ -8,8 +8,9 @@ use catalog::Kb;
 use model::Span;
 use pipeline::query::{Answer, Support, answer};
 
+use crate::rerank::Reranked;
 use crate::search::{Hit, Request};
-use crate::{Engine, Error};
+use crate::{Engine, Error, query_line};
 
 /// Sentences an answer has at most.
 const SENTENCES: usize = 5;
@@ -19,6 +20,8 @@ const SENTENCES: usize = 5;
 pub struct Asked {
     /// The passages that were read, nearest first.
     pub hits: Vec<Hit>,
+    /// `None` where no reranker was asked.
+    pub reranked: Option<Reranked>,
     pub said: Said,
 }
 
@@ -42,15 +45,22 @@ pub struct Sentence {
 
 impl Engine {
     pub async fn ask(&self, kb: &Kb, request: &Request) -> Result<Asked, Error> {
-        let hits = self.search(kb, request).await?;
+        let found = self.find(kb, request).await?;
+        let hits = &found.hits;
         let passages: Vec<&str> = hits.iter().map(|hit| hit.text.as_str()).collect();
         let said = match answer(&request.query, &passages, SENTENCES) {
             Answer::Abstained { missing } => Said::Nothing { missing },
             Answer::Supported(supports) => {
-                Said::Sentences(supports.iter().map(|s| sentence(&hits, s)).collect())
+                Said::Sentences(supports.iter().map(|s| sentence(hits, s)).collect())
             }
         };
-        Ok(Asked { hits, said })
+        let answered = matches!(said, Said::Sentences(_));
+        query_line::log(kb, request, &found, Some(answered));
+        Ok(Asked {
+            hits: found.hits,
+            reranked: found.reranked,
+            said,
+        })
     }
 }
 

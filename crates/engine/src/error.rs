@@ -35,6 +35,8 @@ pub enum Error {
          set also.* to that model, or build a new generation (`gristmill generations build`)"
     )]
     OtherModel { serving: String, ours: String },
+    #[error("this server has no reranker")]
+    NoReranker,
     #[error("{what}: {why}")]
     BadRequest { what: &'static str, why: String },
     #[error("cannot {doing} `{}`", path.display())]
@@ -83,7 +85,7 @@ impl Error {
             },
             Self::CalledOff { why } => Disposition::Stop { why },
             Self::OtherModel { .. } | Self::NotText { .. } => Disposition::Halt,
-            Self::BadRequest { .. } => Disposition::Reject,
+            Self::BadRequest { .. } | Self::NoReranker => Disposition::Reject,
             // A path somebody gave: they learn what is wrong with it.
             Self::Io { .. } => Disposition::Reject,
             Self::StageStopped => Disposition::Retry { after: None },

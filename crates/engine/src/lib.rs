@@ -21,9 +21,11 @@ pub mod janitor;
 pub mod jobs;
 mod models;
 pub mod objects;
+mod query_line;
 pub mod reading;
 mod removal;
 mod repair;
+pub mod rerank;
 pub mod retry;
 pub mod search;
 mod stage;
@@ -43,7 +45,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use catalog::{Catalog, Claim, Kb};
 use index::Index;
 use model::{FollowUps, Gate, Step, gate};
-use providers::Embedder;
+use providers::{Embedder, Reranker};
 use sandbox::Sandbox;
 use tokio::sync::{RwLock, broadcast, watch};
 
@@ -66,6 +68,7 @@ use models::Model;
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub embedding: embedding::Settings,
+    pub rerank: rerank::Settings,
     pub retry: retry::Policy,
     pub guard: guard::Settings,
     pub janitor: janitor::Settings,
@@ -83,6 +86,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             embedding: embedding::Settings::default(),
+            rerank: rerank::Settings::default(),
             retry: retry::Policy::default(),
             guard: guard::Settings::default(),
             janitor: janitor::Settings::default(),
@@ -111,6 +115,8 @@ pub struct Engine {
     parts: Parts,
     first: Model,
     others: Vec<Model>,
+    reranker: Option<Arc<dyn Reranker>>,
+    reranks: Mutex<rerank::Counts>,
     readers: Readers,
     news: watch::Sender<u64>,
     passings: broadcast::Sender<Passing>,
@@ -142,6 +148,8 @@ impl Engine {
             parts,
             first,
             others: Vec::new(),
+            reranker: None,
+            reranks: Mutex::default(),
             readers: Readers::default(),
             news: watch::Sender::new(0),
             passings: broadcast::Sender::new(stage::BEHIND),

@@ -1,19 +1,24 @@
 //! A question becomes passages with their place.
 //!
 //! The active set is taken first, then a snapshot at least that new: a version
-//! that is active is always found, and nothing that is not active ever is.
+//! that is active is always found, and nothing that is not active ever is. Both legs are
+//! fused; the best go to the reranker, where there is one, and are cut to what was asked for.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::time::Duration;
 
 use catalog::{Kb, LiveFilter, VersionRow};
 use chrono::{DateTime, Utc};
 use index::{Snapshot, Space, StoredChunk};
 use model::{ChunkId, ContentHash, DocumentId, PageBox, SourceUri, Span, VersionId};
 use pipeline::query::{Fused, Leg, Weights, fuse};
+use providers::Reranker;
 use roaring::RoaringBitmap;
 
 use crate::figures::Timed;
+use crate::query_line::{self, Took, noting};
+use crate::rerank::Reranked;
 use crate::{Engine, Error};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -35,6 +40,17 @@ pub struct Request {
     /// How many chunks before and after each hit to show with it.
     pub neighbours: u32,
     pub as_of: Option<DateTime<Utc>>,
+    /// `false` leaves the reranker out, `true` insists that there is one; it may still fail.
+    pub rerank: Option<bool>,
+}
+
+/// What a search found.
+#[derive(Debug, Clone)]
+pub struct Found {
+    pub hits: Vec<Hit>,
+    /// `None` where no reranker was asked.
+    pub reranked: Option<Reranked>,
+    pub(crate) took: Took,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -49,9 +65,12 @@ pub struct Filter {
 #[derive(Debug, Clone)]
 pub struct Hit {
     pub rank: usize,
+    /// Of both legs, fused.
     pub score: f64,
     pub vector: Option<Leg>,
     pub text_leg: Option<Leg>,
+    /// What the reranker gave it; hits that have one come in its order.
+    pub rerank: Option<f64>,
     pub document: DocumentId,
     pub version: VersionId,
     pub source_uri: SourceUri,
@@ -70,31 +89,47 @@ pub struct Hit {
     pub after: Vec<String>,
 }
 
+/// A chunk that may become a hit.
+pub(crate) struct Candidate {
+    pub fused: Fused,
+    pub stored: StoredChunk,
+    pub rerank: Option<f64>,
+}
+
 /// Each leg brings this many times what is asked for, so that fusion and the heading
 /// filter have something to choose from.
 const LEG_FACTOR: usize = 4;
 const LEG_LEAST: usize = 50;
 
 impl Engine {
-    pub async fn search(&self, kb: &Kb, request: &Request) -> Result<Vec<Hit>, Error> {
+    pub async fn search(&self, kb: &Kb, request: &Request) -> Result<Found, Error> {
+        let found = self.find(kb, request).await?;
+        query_line::log(kb, request, &found, None);
+        Ok(found)
+    }
+
+    pub(crate) async fn find(&self, kb: &Kb, request: &Request) -> Result<Found, Error> {
         let mut kb = Cow::Borrowed(kb);
         loop {
-            let answer = self.timed(Timed::Search, self.answer(&kb, request)).await;
+            let mut all = None;
+            let answer = self.timed(Timed::Search, self.answer(&kb, request));
+            let answer = noting(&mut all, answer).await;
             let Err(Error::Catalog(catalog::Error::Retired { .. })) = answer else {
-                return answer;
+                return answer.map(|found| found.within(all));
             };
             // Switched since the caller looked: what serves now answers.
             kb = Cow::Owned(self.parts.catalog.kb(kb.tenant, kb.id).await?);
         }
     }
 
-    async fn answer(&self, kb: &Kb, request: &Request) -> Result<Vec<Hit>, Error> {
+    async fn answer(&self, kb: &Kb, request: &Request) -> Result<Found, Error> {
         if request.query.trim().is_empty() {
             return Err(Error::BadRequest {
                 what: "the query is empty",
                 why: "write what you are looking for".to_owned(),
             });
         }
+        let reranker = self.reranker(request)?;
         // Before it is asked whether it serves: from here on the index keeps it.
         let _reading = self.readers.enter(kb.serving.id);
         let live = self
@@ -118,11 +153,19 @@ impl Engine {
             kb: kb.id,
             generation: kb.serving.id,
         };
+        let mut took = Took::default();
         let fused = self
-            .legs(kb, request, &snapshot, space, &live.numbers)
+            .legs(kb, request, &snapshot, space, &live.numbers, &mut took)
             .await?;
-        let found = pick(&snapshot, space, fused, request).await?;
-        self.dress(kb, request, &snapshot, space, found).await
+        let (best, reranked) = self
+            .best(reranker, request, &snapshot, space, fused, &mut took)
+            .await?;
+        let hits = self.dress(kb, request, &snapshot, space, best).await?;
+        Ok(Found {
+            hits,
+            reranked,
+            took,
+        })
     }
 
     async fn legs(
@@ -132,30 +175,56 @@ impl Engine {
         snapshot: &Snapshot,
         space: Space,
         live: &RoaringBitmap,
+        took: &mut Took,
     ) -> Result<Vec<Fused>, Error> {
+        // The same whether this request is reranked or not: so is the fused order.
         let depth = (request.top * LEG_FACTOR).max(LEG_LEAST);
+        let depth = depth.max(self.candidates());
         let vector = if request.mode == Mode::Text {
             Vec::new()
         } else {
             let model = self.model(&kb.serving)?;
-            let query = model
-                .embedder
-                .embed_query(&request.query)
-                .await
-                .map_err(std::sync::Arc::new)?;
-            snapshot.search_vector(space, &query, live, depth).await?
+            let query = model.embedder.embed_query(&request.query);
+            let query = noting(&mut took.embed, query).await;
+            let query = query.map_err(std::sync::Arc::new)?;
+            let searching = snapshot.search_vector(space, &query, live, depth);
+            noting(&mut took.vector, searching).await?
         };
         let text = if request.mode == Mode::Vector {
             Vec::new()
         } else {
-            snapshot
-                .search_text(space, &request.query, live, depth)
-                .await?
+            let searching = snapshot.search_text(space, &request.query, live, depth);
+            noting(&mut took.text, searching).await?
         };
         let leg = |scored: Vec<index::Scored>| -> Vec<(ChunkId, f32)> {
             scored.into_iter().map(|s| (s.id, s.score)).collect()
         };
         Ok(fuse(&leg(vector), &leg(text), request.weights))
+    }
+
+    /// As many as are asked for, in their final order.
+    async fn best(
+        &self,
+        reranker: Option<&dyn Reranker>,
+        request: &Request,
+        snapshot: &Snapshot,
+        space: Space,
+        fused: Vec<Fused>,
+        took: &mut Took,
+    ) -> Result<(Vec<Candidate>, Option<Reranked>), Error> {
+        let most = match reranker {
+            Some(_) => request.top.max(self.candidates()),
+            None => request.top,
+        };
+        let mut found = pick(snapshot, space, fused, request, most).await?;
+        let mut reranked = None;
+        if let Some(reranker) = reranker.filter(|_| !found.is_empty()) {
+            let asking = self.rerank(reranker, &request.query, found);
+            let (ranked, outcome) = noting(&mut took.rerank, asking).await;
+            (found, reranked) = (ranked, Some(outcome));
+        }
+        found.truncate(request.top);
+        Ok((found, reranked))
     }
 
     async fn dress(
@@ -164,9 +233,9 @@ impl Engine {
         request: &Request,
         snapshot: &Snapshot,
         space: Space,
-        found: Vec<(Fused, StoredChunk)>,
+        found: Vec<Candidate>,
     ) -> Result<Vec<Hit>, Error> {
-        let numbers: Vec<u32> = found.iter().map(|(_, stored)| stored.number).collect();
+        let numbers: Vec<u32> = found.iter().map(|one| one.stored.number).collect();
         let rows = self
             .parts
             .catalog
@@ -175,7 +244,8 @@ impl Engine {
         let rows: HashMap<u32, VersionRow> =
             rows.into_iter().map(|row| (row.number, row)).collect();
         let mut hits = Vec::with_capacity(found.len());
-        for (fused, stored) in found {
+        for candidate in found {
+            let Candidate { fused, stored, .. } = candidate;
             // Purged between the active set and now: it no longer answers.
             let Some(row) = rows.get(&stored.number) else {
                 continue;
@@ -187,6 +257,7 @@ impl Engine {
                 score: fused.score,
                 vector: fused.vector,
                 text_leg: fused.text,
+                rerank: candidate.rerank,
                 document: row.document,
                 version: row.version,
                 source_uri: row.source_uri.clone(),
@@ -208,26 +279,38 @@ impl Engine {
     }
 }
 
-/// The first `top` fused chunks that pass the heading filter.
+/// The first `most` fused chunks that pass the heading filter.
 async fn pick(
     snapshot: &Snapshot,
     space: Space,
     fused: Vec<Fused>,
     request: &Request,
-) -> Result<Vec<(Fused, StoredChunk)>, Error> {
-    let mut found = Vec::with_capacity(request.top);
-    for candidate in fused {
-        if found.len() == request.top {
+    most: usize,
+) -> Result<Vec<Candidate>, Error> {
+    let mut found = Vec::with_capacity(most);
+    for fused in fused {
+        if found.len() == most {
             break;
         }
-        let Some(stored) = snapshot.chunk(space, &candidate.id).await? else {
+        let Some(stored) = snapshot.chunk(space, &fused.id).await? else {
             continue;
         };
         if request.filter.admits(&stored.chunk.heading_path) {
-            found.push((candidate, stored));
+            found.push(Candidate {
+                fused,
+                stored,
+                rerank: None,
+            });
         }
     }
     Ok(found)
+}
+
+impl Found {
+    fn within(mut self, all: Option<Duration>) -> Self {
+        self.took.all = all;
+        self
+    }
 }
 
 impl Filter {

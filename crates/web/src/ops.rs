@@ -1,5 +1,7 @@
 //! For whoever runs the server: does it live, is it ready, which one is it?
 
+use std::fmt::Write as _;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -117,8 +119,22 @@ async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
         kept.guarded.leases_ended,
         kept.guarded.steps_taken_over,
     );
+    reranks(&gateway.engine().reranks(), &mut text);
     gateway.traffic().write(&mut text);
     Ok(text)
+}
+
+fn reranks(counts: &[(&str, u64)], out: &mut String) {
+    if counts.is_empty() {
+        return;
+    }
+    out.push_str("# TYPE gristmill_reranks_total counter\n");
+    for (outcome, count) in counts {
+        let _ = writeln!(
+            out,
+            "gristmill_reranks_total{{outcome=\"{outcome}\"}} {count}"
+        );
+    }
 }
 
 #[derive(Debug, Serialize, ToSchema)]

@@ -195,6 +195,10 @@ impl From<engine::Error> for Problem {
         if let engine::Error::OtherModel { .. } = error {
             return Self::conflict(error.to_string());
         }
+        if let engine::Error::NoReranker = error {
+            return Self::unprocessable(error.to_string())
+                .hint("leave `rerank` out, or have rerank.url and rerank.model set");
+        }
         if let engine::Error::Series(series::Error::Query(error)) = error {
             return Self::unprocessable(error.to_string());
         }

@@ -11,6 +11,7 @@ mod notices;
 mod once;
 mod operations;
 mod people;
+mod rerank;
 pub mod served;
 mod uploads;
 

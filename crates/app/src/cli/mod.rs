@@ -130,6 +130,9 @@ pub struct Search {
     /// What answered at that time (RFC 3339)
     #[arg(long, value_name = "TIME")]
     pub as_of: Option<chrono::DateTime<chrono::Utc>>,
+    /// Leave the reranker out, where one is configured
+    #[arg(long)]
+    pub no_rerank: bool,
     /// A file with one `{"id","query"}` per line; all are asked in one process
     #[arg(long, value_name = "FILE", conflicts_with = "query")]
     pub queries: Option<PathBuf>,

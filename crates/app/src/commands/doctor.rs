@@ -6,10 +6,10 @@ use serde_json::json;
 
 use crate::cli::{Doctor, DoctorWhat};
 use crate::config::Config;
-use crate::embedding;
 use crate::explain::sentence;
 use crate::folder::{Claimed, Folder};
 use crate::session::{Needs, Session};
+use crate::{embedding, reranking};
 
 use super::{print_line, print_text};
 
@@ -27,6 +27,7 @@ pub async fn run(config: &Config, args: &Doctor) -> anyhow::Result<ExitCode> {
         folder(config),
         disk(config),
         model(config),
+        reranker(config),
         parser(config).await,
         stores(config).await,
     ];
@@ -103,6 +104,22 @@ fn model(config: &Config) -> Check {
     };
     Check {
         name: "embedding model",
+        finding,
+    }
+}
+
+/// Not asked: that would be paid for.
+fn reranker(config: &Config) -> Check {
+    let finding = match reranking::open(config) {
+        Ok(None) => Ok("none; no passage leaves this machine for one".to_owned()),
+        Ok(Some(reranker)) => Ok(format!("{}, asked with every search", reranker.model())),
+        Err(error) => Err((
+            sentence(&error),
+            "correct it, or leave rerank.url out".to_owned(),
+        )),
+    };
+    Check {
+        name: "reranker",
         finding,
     }
 }

@@ -121,6 +121,7 @@ async fn ask(client: &Client, args: &Search, query: &str) -> anyhow::Result<Valu
     let body = json!({
         "query": query, "mode": args.mode.as_str(), "top": args.top,
         "filter": { "metadata": metadata }, "as_of": args.as_of,
+        "rerank": args.no_rerank.then_some(false),
     });
     let path = format!("/v1/kbs/{}/search", escaped(&args.kb));
     client.post(&path, &body).await
@@ -136,7 +137,8 @@ fn line(question: &Question, answer: &Value) -> Value {
             Value::Object(fields.collect())
         })
         .collect();
-    json!({ "id": question.id, "query": question.query, "hits": hits })
+    let rerank = &answer["rerank"];
+    json!({ "id": question.id, "query": question.query, "hits": hits, "rerank": rerank })
 }
 
 fn shown(question: &Question, answer: &Value) -> String {
@@ -171,6 +173,9 @@ fn shown(question: &Question, answer: &Value) -> String {
             let _ = writeln!(out, "   │ {line}");
         }
         out.push('\n');
+    }
+    if let Some(why) = answer["rerank"]["why"].as_str() {
+        let _ = writeln!(out, "Not reranked: {why}.");
     }
     out
 }

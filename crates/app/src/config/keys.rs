@@ -159,6 +159,25 @@ pub const KEYS: &[Key] = &[
     Key::new("also.max_tokens", Number, "as embedding.max_tokens"),
     Key::new("also.api_key", Text, "as embedding.api_key").secret(),
     Key::new(
+        "rerank.url",
+        Text,
+        "base URL of a Cohere-compatible API that passages found are sent to; empty for none",
+    ),
+    Key::new("rerank.model", Text, "name of the reranking model"),
+    Key::new("rerank.api_key", Text, "key of the reranking model")
+        .secret()
+        .alias("COHERE_API_KEY"),
+    Key::new(
+        "rerank.candidates",
+        Number,
+        "how many of the best passages are reranked, 1 to 1000",
+    ),
+    Key::new(
+        "rerank.deadline_ms",
+        Number,
+        "longest a search waits for it before it answers without",
+    ),
+    Key::new(
         "chunks.strategy",
         Text,
         "structural, fixed, sentence, markdown or streaming",

@@ -170,6 +170,8 @@ fn refuse_zero(config: &Config) -> anyhow::Result<()> {
         ("parse.timeout_seconds", config.parse.timeout_seconds),
         ("parse.memory_mb", config.parse.memory_mb),
         ("auth.token_hours", config.auth.token_hours.into()),
+        ("rerank.candidates", config.rerank.candidates as u64),
+        ("rerank.deadline_ms", config.rerank.deadline_ms),
         ("guard.every_seconds", config.guard.every_seconds),
         ("janitor.every_minutes", config.janitor.every_minutes),
     ];

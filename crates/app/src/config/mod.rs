@@ -31,6 +31,7 @@ pub struct Config {
     pub http: Http,
     pub embedding: Embedding,
     pub also: Also,
+    pub rerank: Rerank,
     pub chunks: Chunks,
     pub workers: Workers,
     pub guard: Guard,
@@ -56,6 +57,7 @@ impl Default for Config {
             http: Http::default(),
             embedding: Embedding::default(),
             also: Also::default(),
+            rerank: Rerank::default(),
             chunks: Chunks::default(),
             workers: Workers::default(),
             guard: Guard::default(),
@@ -145,6 +147,13 @@ impl From<Also> for Embedding {
     }
 }
 
+section!(Rerank {
+    url: String = String::new(),
+    model: String = String::new(),
+    api_key: String = String::new(),
+    candidates: usize = 50,
+    deadline_ms: u64 = 2000,
+});
 section!(Chunks {
     strategy: model::Strategy = model::Strategy::Structural,
 });

@@ -89,11 +89,13 @@ fn secrets_are_masked_and_origins_told() {
         ("JWT_SECRET", "hunter2-hunter2"),
         ("AUTH_ENABLED", "false"),
         ("GRISTMILL_EMBEDDING_URL", "https://me:hunter2@host/v1"),
+        ("COHERE_API_KEY", "co-hunter2"),
     ];
     let shown = show(&load(None, env(&environment), vec![]).unwrap());
     assert!(!shown.contains("hunter2"), "{shown}");
     assert!(shown.contains("jwt_secret = \"********\"  # from JWT_SECRET"));
     assert!(shown.contains("url = \"https://********@host/v1\""));
+    assert!(shown.contains("api_key = \"********\"  # from COHERE_API_KEY"));
     assert!(shown.contains("enabled = false  # from AUTH_ENABLED"));
     assert!(shown.parse::<toml::Table>().is_ok());
 }

@@ -10,7 +10,7 @@
 //! | `documents_total`, `chunks_total`, `bytes_total` | tenant_id, kb_id | taken in since the start, counters |
 //! | `documents`, `documents_active`, `chunks_active`, `dead_letters` | tenant_id | how many there are |
 //! | `runs` | tenant_id, state | how many there are |
-//! | `stage_seconds` | stage | one sample per stage of a step, or per search |
+//! | `stage_seconds` | stage | one sample per stage of a step, per search, or per reranking |
 //! | `queue_depth` | state | steps in the queue |
 //! | `queue_oldest_seconds` | | how late the oldest due step is |
 //! | `flushes_total`, `flush_seconds_total`, `writes_total` | store | counters of a write coordinator |

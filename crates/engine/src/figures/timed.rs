@@ -12,15 +12,17 @@ pub(crate) enum Timed {
     Index,
     Finalize,
     Search,
+    Rerank,
 }
 
-const TIMED: [(Timed, &str); 6] = [
+const TIMED: [(Timed, &str); 7] = [
     (Timed::Parse, "parse"),
     (Timed::Chunk, "chunk"),
     (Timed::Embed, "embed"),
     (Timed::Index, "index"),
     (Timed::Finalize, "finalize"),
     (Timed::Search, "search"),
+    (Timed::Rerank, "rerank"),
 ];
 
 /// Made once: recording a time then costs a count and no hash.

@@ -3,3 +3,4 @@
 mod gate;
 mod house;
 mod housekeeping;
+mod rerank;

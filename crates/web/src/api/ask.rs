@@ -9,7 +9,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::citations::CitationView;
-use super::search::{FilterBody, HitView, Question, checked};
+use super::search::{FilterBody, HitView, Question, RerankView, checked};
 use crate::auth::{May, Search};
 use crate::extract::{Named, Sent};
 use crate::gateway::Gateway;
@@ -32,6 +32,8 @@ pub struct AskBody {
     pub filter: FilterBody,
     /// What answered at that time, instead of now.
     pub as_of: Option<chrono::DateTime<chrono::Utc>>,
+    /// `false` leaves the reranker out; `true` is refused where none is configured.
+    pub rerank: Option<bool>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -46,6 +48,8 @@ pub struct AnswerView {
     pub missing: Vec<String>,
     /// The passages that were read, nearest first.
     pub nearest: Vec<HitView>,
+    /// Null where no reranker was asked: none is configured, it was left out, nothing was found.
+    pub rerank: Option<RerankView>,
 }
 
 /// A sentence as a document has it.
@@ -73,16 +77,12 @@ async fn ask(
     let request = checked(Question {
         filter: sent.filter,
         as_of: sent.as_of,
+        rerank: sent.rerank,
         ..Question::new(sent.question, PASSAGES)
     })?;
     let kb = gateway.kb(who.tenant, &kb).await?;
     let asked = gateway.engine().ask(&kb, &request).await?;
-    let view = view(request.query, asked);
-    tracing::info!(
-        tenant_id = %who.tenant, kb = %kb.name, hits = view.nearest.len(),
-        answered = view.answered, "asked"
-    );
-    Ok(Json(view))
+    Ok(Json(view(request.query, asked)))
 }
 
 fn view(question: String, asked: Asked) -> AnswerView {
@@ -103,5 +103,6 @@ fn view(question: String, asked: Asked) -> AnswerView {
         sentences,
         missing,
         nearest: asked.hits.into_iter().map(HitView::from).collect(),
+        rerank: asked.reranked.map(RerankView::from),
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
+use engine::rerank::Reranked;
 use engine::search::{Filter, Hit, Mode, Request};
 use model::{DocumentId, PageBox};
 use pipeline::query::Weights;
@@ -48,6 +49,8 @@ pub struct Question {
     pub neighbours: u32,
     /// What answered at that time, instead of now.
     pub as_of: Option<DateTime<Utc>>,
+    /// `false` leaves the reranker out; `true` is refused where none is configured.
+    pub rerank: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -70,6 +73,7 @@ impl Question {
             filter: FilterBody::default(),
             neighbours: 0,
             as_of: None,
+            rerank: None,
         }
     }
 }
@@ -82,11 +86,32 @@ fn ten() -> usize {
 pub struct Answer {
     pub query: String,
     pub hits: Vec<HitView>,
+    /// Null where no reranker was asked: none is configured, it was left out, nothing was found.
+    pub rerank: Option<RerankView>,
+}
+
+/// What came of asking the reranker.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RerankView {
+    /// `false`: it failed, and the passages come in the order of their fused scores.
+    pub applied: bool,
+    /// Why it failed.
+    pub why: Option<String>,
+}
+
+impl From<Reranked> for RerankView {
+    fn from(reranked: Reranked) -> Self {
+        Self {
+            applied: reranked == Reranked::Applied,
+            why: reranked.why().map(str::to_owned),
+        }
+    }
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct HitView {
     pub rank: usize,
+    /// Of both legs, fused; where the passages were reranked they come in that order instead.
     pub score: f64,
     pub scores: Scores,
     pub document_id: Uuid,
@@ -111,11 +136,13 @@ pub struct HitView {
     pub citation: CitationView,
 }
 
-/// What each leg gave; absent where it did not find the passage.
+/// What each leg gave, null where it did not find the passage; and the reranker, null where it
+/// was not asked about it or failed.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Scores {
     pub vector: Option<f32>,
     pub text: Option<f32>,
+    pub rerank: Option<f64>,
 }
 
 impl From<Hit> for HitView {
@@ -127,6 +154,7 @@ impl From<Hit> for HitView {
             scores: Scores {
                 vector: hit.vector.map(|leg| leg.score),
                 text: hit.text_leg.map(|leg| leg.score),
+                rerank: hit.rerank,
             },
             document_id: hit.document.as_uuid(),
             version_id: hit.version.as_uuid(),
@@ -159,11 +187,11 @@ async fn search(
 ) -> Result<Json<Answer>, Problem> {
     let request = checked(sent)?;
     let kb = gateway.kb(who.tenant, &kb).await?;
-    let hits = gateway.engine().search(&kb, &request).await?;
-    tracing::info!(tenant_id = %who.tenant, kb = %kb.name, hits = hits.len(), "searched");
+    let found = gateway.engine().search(&kb, &request).await?;
     Ok(Json(Answer {
         query: request.query,
-        hits: hits.into_iter().map(HitView::from).collect(),
+        hits: found.hits.into_iter().map(HitView::from).collect(),
+        rerank: found.reranked.map(RerankView::from),
     }))
 }
 
@@ -197,5 +225,6 @@ pub fn checked(sent: Question) -> Result<Request, Problem> {
         },
         neighbours: sent.neighbours,
         as_of: sent.as_of,
+        rerank: sent.rerank,
     })
 }

@@ -14,7 +14,7 @@ use super::{BAD_PARAMS, Caller, Fault};
 use crate::api::documents::DocumentView;
 use crate::api::ingest::{LONGEST_FIELD, safe_name, submitted, told};
 use crate::api::runs::RunView;
-use crate::api::search::{HitView, Question, checked};
+use crate::api::search::{HitView, Question, RerankView, checked};
 use crate::auth::{Ingest, Read, Right, Search};
 use crate::paging::Paging;
 use crate::problem::Problem;
@@ -26,6 +26,7 @@ const LONGEST_INGEST: usize = 1 << 20;
 pub fn list() -> Value {
     let text = |about: &str| json!({ "type": "string", "description": about });
     let number = |about: &str| json!({ "type": "integer", "minimum": 0, "description": about });
+    let flag = |about: &str| json!({ "type": "boolean", "description": about });
     let kb = text("the knowledge base, by name or id; `default` when left out");
     let tool = |name: &str, about: &str, properties: Value, required: &[&str], reads: bool| {
         json!({ "name": name, "description": about,
@@ -37,7 +38,8 @@ pub fn list() -> Value {
         tool(
             "search",
             "Finds passages by meaning and by words, each with its citation.",
-            json!({ "query": text("what to look for"), "kb": kb, "top": number("how many, 1 to 50") }),
+            json!({ "query": text("what to look for"), "kb": kb, "top": number("how many, 1 to 50"),
+                "rerank": flag("false leaves the reranker out, where one is configured") }),
             &["query"],
             true
         ),
@@ -141,6 +143,7 @@ struct SearchArguments {
     kb: String,
     #[serde(default = "ten")]
     top: usize,
+    rerank: Option<bool>,
 }
 
 fn ten() -> usize {
@@ -150,13 +153,15 @@ fn ten() -> usize {
 async fn search(caller: &Caller<'_>, value: Value) -> Result<Value, Problem> {
     caller.must::<Search>()?;
     let asked: SearchArguments = arguments(value)?;
-    let request = checked(Question::new(asked.query, asked.top.min(50)))?;
+    let request = checked(Question {
+        rerank: asked.rerank,
+        ..Question::new(asked.query, asked.top.min(50))
+    })?;
     let kb = caller.gateway.kb(caller.who.tenant, &asked.kb).await?;
-    let hits = caller.gateway.engine().search(&kb, &request).await?;
-    let tenant_id = caller.who.tenant;
-    tracing::info!(%tenant_id, kb = %kb.name, hits = hits.len(), "searched");
-    let hits: Vec<HitView> = hits.into_iter().map(HitView::from).collect();
-    Ok(json!({ "hits": shown(hits)? }))
+    let found = caller.gateway.engine().search(&kb, &request).await?;
+    let hits: Vec<HitView> = found.hits.into_iter().map(HitView::from).collect();
+    let rerank = found.reranked.map(RerankView::from);
+    Ok(json!({ "hits": shown(hits)?, "rerank": shown(rerank)? }))
 }
 
 #[derive(Deserialize)]

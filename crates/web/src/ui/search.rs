@@ -6,7 +6,8 @@ use axum::extract::State;
 use axum::routing::get;
 use catalog::Kb;
 use engine::ask::{self, Said, Sentence};
-use engine::search::{Filter, Hit, Mode, Request};
+use engine::rerank::Reranked;
+use engine::search::{Filter, Found, Hit, Mode, Request};
 use pipeline::query::Weights;
 use serde::Deserialize;
 
@@ -43,6 +44,8 @@ struct SearchPage {
     mode: Mode,
     /// `None` before anything was asked.
     hits: Option<Vec<HitCard>>,
+    /// Why the reranker's order is not shown, where it was asked for one.
+    not_reranked: Option<String>,
 }
 
 impl SearchPage {
@@ -66,6 +69,7 @@ struct HitCard {
     score: String,
     vector: Option<String>,
     text: Option<String>,
+    rerank: Option<String>,
 }
 
 impl HitCard {
@@ -81,6 +85,7 @@ impl HitCard {
             score: format!("{:.4}", hit.score),
             vector: hit.vector.map(leg),
             text: hit.text_leg.map(leg),
+            rerank: hit.rerank.map(|score| format!("{score:.4}")),
         }
     }
 }
@@ -124,17 +129,20 @@ async fn search(
     Asked(asked): Asked<Question>,
 ) -> Shown {
     let (frame, kb) = Frame::of_kb(&gateway, &who, "search", &kb).await?;
-    let hits = found(&gateway, &kb, &asked).await?;
+    let found = found(&gateway, &kb, &asked).await?;
+    let reranked = found.as_ref().and_then(|found| found.reranked.as_ref());
+    let not_reranked = reranked.and_then(Reranked::why).map(str::to_owned);
     let card = |hit: &Hit| HitCard::new(hit, &asked.q);
     show(&SearchPage {
         frame,
-        hits: hits.map(|hits| hits.iter().map(card).collect()),
+        hits: found.map(|found| found.hits.iter().map(card).collect()),
+        not_reranked,
         mode: asked.mode,
         q: asked.q,
     })
 }
 
-async fn found(gateway: &Gateway, kb: &Kb, asked: &Question) -> Result<Option<Vec<Hit>>, Problem> {
+async fn found(gateway: &Gateway, kb: &Kb, asked: &Question) -> Result<Option<Found>, Problem> {
     match request(asked)? {
         Some(request) => Ok(Some(gateway.engine().search(kb, &request).await?)),
         None => Ok(None),
@@ -159,6 +167,7 @@ fn request(asked: &Question) -> Result<Option<Request>, Problem> {
         filter: Filter::default(),
         neighbours: 0,
         as_of: None,
+        rerank: None,
     }))
 }
 
