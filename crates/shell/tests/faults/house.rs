@@ -72,6 +72,8 @@ pub struct Weather {
     /// Seconds that pass in one.
     pub speed: f64,
     pub lease: Duration,
+    /// How long a flush may take before the index stops.
+    pub flush: Duration,
 }
 
 pub struct House {
@@ -102,7 +104,7 @@ impl House {
             anyhow::Ok(Arc::new(FaultyStore::new(store, dice)))
         };
         let index = index::Index::open(
-            index_settings(),
+            index_settings(weather),
             store("index", dice(2, weather.index))?,
             data.join("text"),
         )
@@ -161,12 +163,12 @@ fn local(world: &World, name: &str) -> anyhow::Result<Arc<dyn ObjectStore>> {
     })
 }
 
-fn index_settings() -> index::Settings {
+fn index_settings(weather: &Weather) -> index::Settings {
     let mut settings = index::Settings {
         store_retries: 2,
         ..index::Settings::default()
     };
-    settings.writes.flush_deadline = Duration::from_secs(5);
+    settings.writes.flush_deadline = weather.flush;
     settings
 }
 

@@ -89,6 +89,7 @@ pub async fn live(world: World, seed: u64, nth: usize) -> anyhow::Result<()> {
         speed: FAST,
         // Half a second to us, and several heartbeats.
         lease: Duration::from_secs(30),
+        flush: Duration::from_secs(5),
     };
     // A start that fails is a life too: a short one.
     let Ok(house) = House::open(&world, &weather).await else {
@@ -367,6 +368,7 @@ pub async fn finish(world: &World) -> anyhow::Result<House> {
         speed: FASTER,
         // Minutes to us: whoever is slow here is not dead.
         lease: Duration::from_secs(100_000),
+        flush: PATIENCE,
         ..Weather::default()
     };
     let house = House::open(world, &weather).await?;
