@@ -156,6 +156,15 @@ async fn a_key_opens_nothing_while_its_maker_is_disabled(served: &Served) {
     assert_eq!(listed["items"][0]["maker_disabled"], true);
     switch(false).await;
     served.get_as(secret, "/v1/documents").await.expect(200);
+
+    // An admin no longer, and nor is the key.
+    served.get_as(secret, "/v1/users").await.expect(200);
+    let request = served.request(Method::PATCH, &path);
+    let demoted = send(request.json(&json!({ "role": "user" }))).await;
+    Answer::of(demoted).await.expect(200);
+    let refused = served.get_as(secret, "/v1/users").await;
+    assert_eq!(refused.problem(403), "forbidden");
+    served.get_as(secret, "/v1/documents").await.expect(200);
 }
 
 async fn tenant_named(served: &Served, name: &str) -> String {

@@ -69,6 +69,7 @@ pub struct ApiKey {
     pub id: ApiKeyId,
     pub tenant: TenantId,
     pub name: String,
+    /// Its own, and never more than its maker has by now.
     pub role: Role,
     /// What the key is limited to; empty means all its role may do.
     pub scopes: Vec<String>,

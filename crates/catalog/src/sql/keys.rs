@@ -9,11 +9,15 @@ use super::Tx;
 use super::cells::{Cells, bytes, json, micros};
 use super::dialect::Dialect;
 use super::paging::{cut, page_by_id};
-use crate::{ApiKey, Error, Listed, NewApiKey, Page};
+use crate::{ApiKey, Error, Listed, NewApiKey, Page, Role};
 
-/// A key, and whether whoever made it, or its tenant, is disabled by now.
+/// A key, whether whoever made it, or its tenant, is disabled by now, and whether its maker
+/// is no admin.
 const KEYS: &str = "SELECT k.*, EXISTS (SELECT 1 FROM users u
-        WHERE u.id = k.created_by AND u.disabled) AS maker_disabled, t.disabled AS tenant_disabled
+        WHERE u.id = k.created_by AND u.disabled) AS maker_disabled,
+        EXISTS (SELECT 1 FROM users u
+        WHERE u.id = k.created_by AND u.role <> 'admin') AS maker_no_admin,
+        t.disabled AS tenant_disabled
     FROM api_keys k JOIN tenants t ON t.id = k.tenant_id WHERE ";
 
 pub async fn create<DB: Dialect>(
@@ -52,7 +56,10 @@ fn read<DB: Dialect>(row: &DB::Row) -> Result<ApiKey, Error> {
         id: row.id("id", ApiKeyId::from_uuid)?,
         tenant: row.id("tenant_id", TenantId::from_uuid)?,
         name: row.text("name")?,
-        role: row.word("role")?,
+        role: match row.get("maker_no_admin")? {
+            true => Role::User,
+            false => row.word("role")?,
+        },
         scopes: row.json("scopes")?,
         created_by: row.maybe_id("created_by", UserId::from_uuid)?,
         maker_disabled: row.get("maker_disabled")?,

@@ -262,6 +262,8 @@ async fn admit(
         initiated_by: who.user,
         trace: read.trace.clone(),
     };
+    // Disabled while the bytes came in is disabled.
+    gateway.check_enabled(kb.tenant).await?;
     let staged = arrived.admit();
     let admitted = gateway.engine().admit(kb, intake, staged).await?;
     submitted(kb, &admitted);

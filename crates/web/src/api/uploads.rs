@@ -284,6 +284,7 @@ async fn put(
     };
     check_type(arrived.staged(), &hints)?;
     let kb = gateway.catalog().kb(upload.tenant, upload.kb).await?;
+    gateway.check_enabled(kb.tenant).await?;
     let staged = arrived.admit();
     let admitted = gateway.engine().admit(&kb, intake, staged).await?;
     submitted(&kb, &admitted);
