@@ -24,9 +24,11 @@ pub async fn status<DB: Dialect>(
               WHERE tenant_id = $1 AND status IN ('running', 'paused', 'canceled')) AS jobs,
              (SELECT count(*) FROM dead_letters WHERE tenant_id = $1) AS letters,
              (SELECT count(*) FROM ingestion_runs
-              WHERE tenant_id = $1 AND waiting IS NOT NULL) AS waiting",
+              WHERE tenant_id = $1 AND waiting IS NOT NULL
+                AND coalesce(waiting_until, $2) >= $2) AS waiting",
     )
     .bind(tenant.as_uuid())
+    .bind(now)
     .fetch_one(&mut *c)
     .await?;
     let row = Cells::<DB>(&row);

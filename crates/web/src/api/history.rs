@@ -54,6 +54,12 @@ impl From<ActivationRow> for ActivationView {
     }
 }
 
+impl History {
+    fn is_empty(&self) -> bool {
+        self.activations.is_empty() && self.ledger.is_empty()
+    }
+}
+
 /// Both oldest first. A page has up to `limit` of either; `next` is absent once both are told.
 #[utoipa::path(get, path = "/v1/documents/{document}/history", tag = "documents",
     params(("document" = Uuid, Path), Paging), responses((status = 200, body = History)))]
@@ -66,9 +72,15 @@ async fn history(
     let document = DocumentId::from_uuid(document);
     let read = |page| gateway.told_of(who.tenant, document, page);
     let told = paging.read(read).await?.items.pop().unwrap_or_default();
-    if told.activations.is_empty() && told.ledger.is_empty() {
-        // Of a purged document the ledger stays; without one it must at least be known.
-        gateway.catalog().document(who.tenant, document).await?;
+    if told.is_empty() {
+        // A page past the end, or nothing at all: of a purged document the ledger stays, and
+        // without one it must at least be known.
+        let first = gateway
+            .told_of(who.tenant, document, Page::first(1))
+            .await?;
+        if first.items.iter().all(History::is_empty) {
+            gateway.catalog().document(who.tenant, document).await?;
+        }
     }
     Ok(Json(told))
 }

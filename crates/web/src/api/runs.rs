@@ -104,8 +104,11 @@ fn stats(stats: RunStats, status: RunStatus) -> StatsView {
 impl RunView {
     /// `busy` is whether any worker is at anything.
     pub fn new(run: Run, busy: bool, now: DateTime<Utc>) -> Self {
+        let standing = run.standing(busy, now);
+        // What it waited for until a moment that has passed, it waits for no longer.
+        let waits = run.waiting_until.is_none_or(|until| until > now);
         Self {
-            standing: run.standing(busy, now),
+            standing,
             run_id: run.id.as_uuid(),
             document_id: run.document.as_uuid(),
             version_id: run.version.as_uuid(),
@@ -119,8 +122,8 @@ impl RunView {
             source_id: run.source.map(SourceId::as_uuid),
             job_id: run.job.map(JobId::as_uuid),
             initiated_by: run.initiated_by.map(model::UserId::as_uuid),
-            waiting: run.waiting,
-            waiting_until: run.waiting_until,
+            waiting: run.waiting.filter(|_| waits),
+            waiting_until: run.waiting_until.filter(|_| waits),
             stage: run.stage,
             units_total: run.units_total,
             units_done: run.units_done,
