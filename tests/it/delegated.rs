@@ -23,6 +23,7 @@ use object_store::memory::InMemory;
 use providers::HashSettings;
 use sandbox::{Program, Sandbox};
 use shell::{Delegated, Post, Runtime, Workers};
+use tokio_util::sync::CancellationToken;
 
 const TOKEN: &str = "what-servers-and-workers-show-each-other";
 
@@ -111,6 +112,7 @@ impl House {
             http: reqwest::Client::builder().no_proxy().build().unwrap(),
             url: door.stand().await,
             token: TOKEN.to_owned(),
+            closing: CancellationToken::new(),
         };
         let settings = shell::Settings {
             poll: moment,

@@ -72,6 +72,12 @@ pub fn internal_token(auth: &Auth) -> anyhow::Result<Option<String>> {
         return Ok(None);
     }
     check_length("auth.internal_token", token, "to take runs from nobody")?;
+    if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(hinted(
+            "`auth.internal_token` has a character that no header can carry",
+            "make one with `openssl rand -base64 32`",
+        ));
+    }
     Ok(Some(token.to_owned()))
 }
 

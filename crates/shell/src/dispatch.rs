@@ -49,7 +49,7 @@ impl Dispatcher {
             // Seen before the round, so that work added meanwhile is not slept through.
             news.borrow_and_update();
             let next = self.round(&mut silence).await;
-            let stop = self.hands.stop.cancelled();
+            let stop = self.stopped();
             match next {
                 Next::News => tokio::select! {
                     () = stop => return,
@@ -66,6 +66,15 @@ impl Dispatcher {
                     () = tokio::time::sleep(after) => {}
                 },
             }
+        }
+    }
+
+    /// Our own door closes before our workers end: from then on nobody is asked, for nothing
+    /// could be told from a silence.
+    async fn stopped(&self) {
+        tokio::select! {
+            () = self.hands.stop.cancelled() => {}
+            () = self.post.closing.cancelled() => {}
         }
     }
 
@@ -86,7 +95,11 @@ impl Dispatcher {
         let parts = self.hands.engine.parts();
         let waiting = parts.catalog.unattended(AT_ONCE, parts.clock.now()).await?;
         for one in &waiting {
-            match self.bring(one).await? {
+            let answer = self.bring(one).await?;
+            if self.post.closing.is_cancelled() {
+                break;
+            }
+            match answer {
                 Answer::Taken => silence.broken(),
                 Answer::Stale => {}
                 Answer::Refused(why) => {
@@ -149,17 +162,12 @@ impl Dispatcher {
         Ok(after)
     }
 
-    /// Claimed first: if a worker has it after all, the claim finds nothing to give up.
+    /// Unless a worker has it after all.
     async fn give_up(&self, one: &Unattended, error: RunError) -> Result<(), Error> {
         let parts = self.hands.engine.parts();
-        let (now, lease) = (parts.clock.now(), self.hands.settings.lease);
-        let claims = parts
-            .catalog
-            .claim_run(one.run, "dispatcher", 1, lease, now)
-            .await?;
-        if let Some(claim) = claims.first() {
-            tracing::error!(run_id = %claim.run, doc_id = %claim.document, error = %error.message, "work set aside");
-            parts.catalog.set_aside(claim, error, now).await?;
+        let (now, why) = (parts.clock.now(), error.message.clone());
+        if parts.catalog.bury_unattended(one.run, error, now).await? {
+            tracing::error!(run_id = %one.run, error = %why, "work set aside");
         }
         Ok(())
     }

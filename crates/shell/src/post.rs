@@ -7,7 +7,10 @@ use model::contract::ProcessRequest;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode};
 use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
 
+/// What any server answers that has more requests under way than it takes on.
+const BUSY: &str = "unavailable";
 /// A worker that is full and does not say for how long.
 const FULL: Duration = Duration::from_secs(1);
 
@@ -17,6 +20,8 @@ pub struct Post {
     /// Of the worker's `/internal/process`.
     pub url: String,
     pub token: String,
+    /// Nothing is posted once this is told.
+    pub closing: CancellationToken,
 }
 
 /// What a worker said.
@@ -36,7 +41,9 @@ pub(crate) enum Answer {
 
 impl Post {
     pub(crate) async fn bring(&self, payload: &ProcessRequest) -> Answer {
-        let Self { http, url, token } = self;
+        let Self {
+            http, url, token, ..
+        } = self;
         let sent = http.post(url).bearer_auth(token).json(payload).send();
         match sent.await {
             Ok(response) => read(response).await,
@@ -73,7 +80,7 @@ async fn is_full(response: Response) -> bool {
         code: String,
     }
     let problem = response.json::<Problem>().await;
-    problem.is_ok_and(|problem| problem.code == SLOTS_FULL)
+    problem.is_ok_and(|problem| [SLOTS_FULL, BUSY].contains(&&*problem.code))
 }
 
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {

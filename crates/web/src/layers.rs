@@ -86,8 +86,13 @@ pub async fn catch_panic(request: Request, next: Next) -> Response {
 }
 
 pub async fn concurrency(State(gateway): State<Gateway>, request: Request, next: Next) -> Response {
-    // Whoever asks whether we live must be told even when we are busy.
-    if matches!(request.uri().path(), "/livez" | "/readyz" | "/metrics") {
+    // Whoever asks whether we live must be told even when we are busy, and deliveries have
+    // slots of their own.
+    let path = request.uri().path();
+    if matches!(
+        path,
+        "/livez" | "/readyz" | "/metrics" | "/internal/process"
+    ) {
         return next.run(request).await;
     }
     match tokio::time::timeout(QUEUE, gateway.turns().acquire()).await {

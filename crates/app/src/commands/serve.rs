@@ -33,7 +33,7 @@ pub async fn run(config: &Config, args: &Serve) -> anyhow::Result<()> {
     let address = listener.local_addr().context("cannot tell the address")?;
     let mut house = House::open(&folder, lock, config).await?;
     if !args.no_workers {
-        let runtime = runtime(config, token, reachable(address))?;
+        let runtime = runtime(config, token, reachable(address), house.stop().clone())?;
         house.start_workers(config, runtime).await;
     }
     let holder = Holder {
@@ -86,20 +86,35 @@ fn runtime(
     config: &Config,
     token: Option<String>,
     address: SocketAddr,
+    closing: CancellationToken,
 ) -> anyhow::Result<shell::Runtime> {
     let Some(token) = token else {
         return Ok(shell::Runtime::Inline);
     };
     let base = match config.workers.url.trim_end_matches('/') {
         "" => format!("http://{address}"),
-        named => named.to_owned(),
+        named => checked_url(named)?,
     };
     let post = shell::Post {
         http: client()?,
         url: format!("{base}/internal/process"),
         token,
+        closing,
     };
     Ok(shell::Runtime::Http(post))
+}
+
+/// The address itself may hold a password, and is not repeated.
+fn checked_url(url: &str) -> anyhow::Result<String> {
+    let read = reqwest::Url::parse(url).ok();
+    let web = |url: &reqwest::Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+    if read.as_ref().is_some_and(web) {
+        return Ok(url.to_owned());
+    }
+    Err(hinted(
+        "workers.url is not the address of a server",
+        "write it like http://worker.example:8470, or leave it empty for this server itself",
+    ))
 }
 
 /// Workers are neighbours: no proxy knows them, and none sends us elsewhere.

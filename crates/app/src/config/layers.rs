@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use toml::{Table, Value};
 
-use super::Config;
 use super::keys::{KEYS, Key, Kind, OTHER_VARIABLES};
+use super::{Config, Runtime};
 use crate::explain::hinted;
 
 /// Where a value came from, in the words `config show` uses.
@@ -175,7 +175,17 @@ fn refuse_zero(config: &Config) -> anyhow::Result<()> {
         ("guard.every_seconds", config.guard.every_seconds),
         ("janitor.every_minutes", config.janitor.every_minutes),
     ];
-    match counts.into_iter().find(|(_, value)| *value == 0) {
+    // Where runs wait for another's worker, one failed delivery would end them.
+    let waits = match config.runtime {
+        Runtime::Http => config.guard.queued_hours,
+        Runtime::Inline => 1,
+    };
+    let waits = ("guard.queued_hours", waits);
+    match counts
+        .into_iter()
+        .chain([waits])
+        .find(|(_, value)| *value == 0)
+    {
         None => Ok(()),
         Some((key, _)) => Err(hinted(
             format!("`{key}` is 0"),

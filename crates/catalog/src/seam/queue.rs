@@ -41,6 +41,15 @@ pub trait Queue {
     /// Shows on every unattended run why nobody takes it, and when somebody is asked again.
     async fn await_worker(&self, wait: Wait, now: DateTime<Utc>) -> Result<(), Error>;
 
+    /// Ends a run that nobody is at among the dead letters, as one that nobody began; `false`
+    /// where somebody is at it after all, or it has ended.
+    async fn bury_unattended(
+        &self,
+        run: RunId,
+        error: RunError,
+        now: DateTime<Utc>,
+    ) -> Result<bool, Error>;
+
     /// Prolongs the leases still held and says which those are.
     async fn heartbeat(
         &self,

@@ -19,14 +19,7 @@ pub async fn claim<DB: Dialect>(
     limits: Limits,
     now: DateTime<Utc>,
 ) -> Result<Vec<Claim>, Error> {
-    if let Some(advance) = DB::ADVANCE_FENCE {
-        query(advance).execute(&mut *c).await?;
-    }
-    let mut rows = Vec::new();
-    for kind in &wanted.kinds {
-        let room = wanted.max - rows.len();
-        rows.extend(take::<DB>(c, *kind, room, &wanted, now).await?);
-    }
+    let rows = lease::<DB>(c, &wanted, now).await?;
     let mut claims = Vec::with_capacity(rows.len());
     for row in &rows {
         let claim = work::read_claim::<DB>(row)?;
@@ -41,6 +34,23 @@ pub async fn claim<DB: Dialect>(
     Ok(claims)
 }
 
+/// The rows, under a lease; nobody is told yet.
+pub async fn lease<DB: Dialect>(
+    c: &mut Tx<DB>,
+    wanted: &Wanted,
+    now: DateTime<Utc>,
+) -> Result<Vec<DB::Row>, Error> {
+    if let Some(advance) = DB::ADVANCE_FENCE {
+        query(advance).execute(&mut *c).await?;
+    }
+    let mut rows = Vec::new();
+    for kind in &wanted.kinds {
+        let room = wanted.max - rows.len();
+        rows.extend(take::<DB>(c, *kind, room, wanted, now).await?);
+    }
+    Ok(rows)
+}
+
 /// What a worker asks for.
 pub struct Wanted {
     /// Each is looked for in turn.
@@ -50,6 +60,19 @@ pub struct Wanted {
     pub worker: String,
     pub max: usize,
     pub lease: Duration,
+}
+
+impl Wanted {
+    /// Steps of one run, whatever their kind.
+    pub fn of_run(run: RunId, worker: &str, max: usize, lease: Duration) -> Self {
+        Self {
+            kinds: vec![StepKind::Prep, StepKind::Extract, StepKind::Finalize],
+            run: Some(run),
+            worker: worker.to_owned(),
+            max,
+            lease,
+        }
+    }
 }
 
 fn never_answered(limits: Limits) -> RunError {

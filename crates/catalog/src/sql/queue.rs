@@ -46,13 +46,7 @@ impl<DB: Dialect> Queue for Sql<DB> {
         lease: Duration,
         now: DateTime<Utc>,
     ) -> Result<Vec<Claim>, Error> {
-        let wanted = Wanted {
-            kinds: vec![StepKind::Prep, StepKind::Extract, StepKind::Finalize],
-            run: Some(run),
-            worker: worker.to_owned(),
-            max,
-            lease,
-        };
+        let wanted = Wanted::of_run(run, worker, max, lease);
         let limits = self.limits;
         self.write("catalog.claim_run", move |c| {
             Box::pin(claim::claim::<DB>(c, wanted, limits, micros(now)))
@@ -74,6 +68,18 @@ impl<DB: Dialect> Queue for Sql<DB> {
         };
         self.write("catalog.await_worker", move |c| {
             Box::pin(async move { unattended::show::<DB>(c, &wait, micros(now)).await })
+        })
+        .await
+    }
+
+    async fn bury_unattended(
+        &self,
+        run: RunId,
+        error: RunError,
+        now: DateTime<Utc>,
+    ) -> Result<bool, Error> {
+        self.write("catalog.bury_unattended", move |c| {
+            Box::pin(unattended::bury::<DB>(c, run, error, micros(now)))
         })
         .await
     }

@@ -1,13 +1,19 @@
 //! Runs that could go on if anybody took them.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use model::{RunId, TenantId};
 use sqlx::{AssertSqlSafe, query};
 
-use super::Tx;
 use super::cells::{Cells, text};
+use super::claim::{self, Wanted};
 use super::dialect::Dialect;
-use crate::{Error, Unattended, Wait};
+use super::{Tx, end, work};
+use crate::{Error, RunError, Unattended, Wait};
+
+/// Ends with the transaction that takes it.
+const LEASE: Duration = Duration::from_secs(60);
 
 /// Found step by step as they fell due, so that a long queue is not read to its end.
 pub async fn list<DB: Dialect>(
@@ -72,4 +78,31 @@ pub async fn show<DB: Dialect>(
         .execute(c)
         .await?;
     Ok(())
+}
+
+/// Under a lease of its own, so that no worker takes it meanwhile.
+pub async fn bury<DB: Dialect>(
+    c: &mut Tx<DB>,
+    run: RunId,
+    error: RunError,
+    now: DateTime<Utc>,
+) -> Result<bool, Error> {
+    let attended = query("SELECT id FROM work WHERE run_id = $1 AND lease_until > $2 LIMIT 1")
+        .bind(run.as_uuid())
+        .bind(now)
+        .fetch_optional(&mut *c)
+        .await?;
+    if attended.is_some() {
+        return Ok(false);
+    }
+    let wanted = Wanted::of_run(run, "nobody", 1, LEASE);
+    let rows = claim::lease::<DB>(c, &wanted, now).await?;
+    let Some(row) = rows.first() else {
+        return Ok(false);
+    };
+    let mut claim = work::read_claim::<DB>(row)?;
+    // Taken to be buried is not tried.
+    claim.attempt = claim.attempt.saturating_sub(1);
+    end::bury::<DB>(c, &claim, error, now).await?;
+    Ok(true)
 }

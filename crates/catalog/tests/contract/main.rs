@@ -83,6 +83,7 @@ promises! {
     leases::work_that_went_missing_is_recreated_where_the_run_stands,
     unattended::a_run_is_claimed_by_itself_and_each_of_its_steps_once,
     unattended::a_run_nobody_is_at_is_found_and_says_why_it_waits,
+    unattended::a_run_is_buried_only_while_nobody_is_at_it,
     order::an_older_version_that_finishes_late_is_superseded,
     order::a_late_finisher_does_not_undo_a_rollback,
     order::bytes_shown_again_stand_where_they_were_shown_again,

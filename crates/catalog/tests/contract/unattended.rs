@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use catalog::{Claim, State, Wait};
+use catalog::{Claim, Page, RunError, State, Wait};
 use futures::future::join_all;
 use model::{RunId, RunStatus};
 use uuid::Uuid;
@@ -112,4 +112,28 @@ pub async fn a_run_nobody_is_at_is_found_and_says_why_it_waits(world: &World) {
     assert_eq!(world.unattended().await, [second]);
     clock.pass(Duration::from_secs(5));
     assert_eq!(world.unattended().await, [second, first]);
+}
+
+pub async fn a_run_is_buried_only_while_nobody_is_at_it(world: &World) {
+    let (catalog, clock, tenant) = (&world.catalog, &world.clock, world.place.tenant);
+    let run = world.admit("a.txt", "one").await.run.unwrap();
+    let bury = async || {
+        let error = RunError {
+            code: "no_worker".into(),
+            message: "nobody took it".into(),
+            hint: None,
+        };
+        let buried = catalog.bury_unattended(run, error, clock.now()).await;
+        buried.unwrap()
+    };
+    assert_eq!(world.claim_of(run, 9).await.len(), 1);
+    assert!(!bury().await, "somebody is at it");
+    clock.pass(LEASE * 2);
+    assert!(bury().await);
+    assert!(!bury().await, "it has ended");
+    let letters = catalog.dead_letters(tenant, Page::first(9)).await.unwrap();
+    assert_eq!(letters.items[0].attempts, 0);
+    let found = catalog.run(tenant, run).await.unwrap();
+    assert_eq!(found.status, RunStatus::Failed);
+    assert!(world.claim_of(run, 9).await.is_empty());
 }

@@ -153,6 +153,7 @@ through! { Queue {
     }
     claim_run(run: RunId, worker: &str, max: usize, lease: Duration, now: DateTime<Utc>) -> Vec<Claim>;
     unattended(limit: u32, now: DateTime<Utc>) -> Vec<Unattended>;
+    bury_unattended(run: RunId, error: RunError, now: DateTime<Utc>) -> bool;
     await_worker(wait: Wait, now: DateTime<Utc>) -> ();
     heartbeat(claims: &[Claim], lease: Duration, now: DateTime<Utc>) -> Vec<bool>;
     job_gate(claim: &Claim) -> Option<JobStatus>;

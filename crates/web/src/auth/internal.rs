@@ -21,8 +21,7 @@ impl FromRequestParts<Gateway> for Internal {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
-        // Where no token is configured there is no such door: it is never open, and whoever
-        // tries it learns no more than from any other path that leads nowhere.
+        // Where no token is configured there is no such door.
         let Some(ours) = gateway.internal_token() else {
             return Err(layers::unknown_route(parts.uri.clone()).await);
         };
