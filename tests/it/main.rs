@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests write their own files")]
 
+mod alone;
 mod api;
 mod browser;
 mod cancel;

@@ -6,91 +6,44 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::{FirstStart, GenerationSpec, Kb, Run, RunType};
-use chrono::{TimeDelta, Utc};
-use engine::intake::{Identity, Intake};
-use engine::{Engine, Figures, ManualClock, Objects, Parts};
-use futures::stream;
-use model::{ChunkPolicy, RunId, RunStatus, SourceOrder, SourceUri, TenantId};
-use object_store::memory::InMemory;
+use catalog::Run;
+use chrono::TimeDelta;
+use model::{RunId, RunStatus, TenantId};
 use providers::remote::Retry;
 use providers::{OpenAiEmbedder, OpenAiSettings};
-use sandbox::{Program, Sandbox};
 use shell::Workers;
 use testkit::double::{self, Answer, Double};
 
+use crate::alone::Alone;
+
 struct House {
-    engine: Arc<Engine>,
-    clock: Arc<ManualClock>,
-    kb: Kb,
+    alone: Alone,
     double: Double,
     workers: Workers,
-    _folder: tempfile::TempDir,
 }
 
 impl House {
     /// `timeout` is short only where the service says nothing at all: an answer that comes
     /// too late is one that was paid for.
     async fn open(script: Vec<Answer>, timeout: Duration) -> Self {
-        let folder = tempfile::tempdir().unwrap();
         let double = Double::start(script).await;
-        let clock = Arc::new(ManualClock::at(Utc::now()));
-        let url = format!("sqlite://{}", folder.path().join("catalog.db").display());
-        let text = folder.path().join("text");
-        let index = index::Index::open(index::Settings::default(), Arc::new(InMemory::new()), text);
-        let program = Program::new(env!("CARGO_BIN_EXE_gristmill"), &["parse-child"]);
-        let parts = Parts {
-            catalog: catalog::open(&catalog::Settings::new(url)).await.unwrap(),
-            index: index.await.unwrap(),
-            objects: Objects::new(Arc::new(InMemory::new())),
-            embedder: Arc::new(embedder(&double, timeout)),
-            sandbox: Arc::new(Sandbox::new(sandbox::Settings::default(), program)),
-            clock: clock.clone(),
-            figures: Figures::new(Arc::new(InMemory::new())),
-        };
-        let engine = Arc::new(Engine::new(engine::Settings::default(), parts));
-        let kb = kb(&engine).await;
+        let embedder = Arc::new(embedder(&double, timeout));
+        let alone = Alone::open(engine::Settings::default(), embedder).await;
         let settings = shell::Settings {
             poll: Duration::from_millis(10),
             ..shell::Settings::default()
         };
         Self {
-            workers: Workers::start(engine.clone(), settings),
-            engine,
-            clock,
-            kb,
+            workers: Workers::start(alone.engine.clone(), settings),
+            alone,
             double,
-            _folder: folder,
         }
-    }
-
-    async fn take_in(&self, text: &'static str) -> RunId {
-        let body = stream::iter([Ok::<_, std::io::Error>(text.into())]);
-        let staged = self.engine.stage(Box::pin(body), 1 << 20).await.unwrap();
-        let intake = Intake {
-            tenant: self.kb.tenant,
-            identity: Identity::Uri(SourceUri::new("file:///mill.md").unwrap()),
-            promised: None,
-            filename: "mill.md".into(),
-            title: None,
-            claimed_type: None,
-            metadata: serde_json::Map::new(),
-            order: SourceOrder::of_time(Utc::now()),
-            run_type: RunType::Upload,
-            job: None,
-            source: None,
-            initiated_by: None,
-            trace: None,
-        };
-        let admitted = self.engine.admit(&self.kb, intake, staged).await.unwrap();
-        admitted.run.unwrap()
     }
 
     /// The run as soon as it is as wanted; the clock stands still meanwhile.
     async fn run_when(&self, run: RunId, wanted: impl Fn(&Run) -> bool) -> Run {
         loop {
-            let catalog = &self.engine.parts().catalog;
-            let found = catalog.run(self.kb.tenant, run).await.unwrap();
+            let found = self.alone.run(run).await;
             if wanted(&found) {
                 return found;
             }
@@ -102,7 +55,7 @@ impl House {
     /// Moves the clock on until the run ends.
     async fn to_the_end(&self, run: RunId) -> Run {
         loop {
-            self.clock.advance(TimeDelta::minutes(2));
+            self.alone.clock.advance(TimeDelta::minutes(2));
             let waits = |run: &Run| has_ended(run) || run.waiting.is_some();
             let found = self.run_when(run, waits).await;
             if has_ended(&found) {
@@ -113,8 +66,8 @@ impl House {
 
     /// Every chunk was answered well, and once.
     async fn nothing_lost_nothing_twice(&self, run: &Run) {
-        let tenant: TenantId = self.kb.tenant;
-        let chunks = self.engine.chunks(tenant, run.version).await.unwrap();
+        let tenant: TenantId = self.alone.kb.tenant;
+        let chunks = self.alone.engine.chunks(tenant, run.version).await.unwrap();
         let mut answered = self.double.answered();
         assert_eq!(answered.len(), chunks.len(), "nothing is embedded twice");
         answered.sort();
@@ -146,22 +99,6 @@ fn embedder(double: &Double, timeout: Duration) -> OpenAiEmbedder {
         ..OpenAiSettings::of(double.url(), "double")
     };
     OpenAiEmbedder::open(&settings).unwrap()
-}
-
-async fn kb(engine: &Engine) -> Kb {
-    let parts = engine.parts();
-    let info = parts.embedder.info();
-    let first = FirstStart {
-        generation: GenerationSpec {
-            model: info.name.clone(),
-            dimension: info.dimension,
-            policy: ChunkPolicy::for_limit(info.max_tokens),
-        },
-        ..testkit::first_start()
-    };
-    let started = parts.catalog.ensure_first_start(first, parts.clock.now());
-    let started = started.await.unwrap();
-    parts.catalog.kb(started.tenant, started.kb).await.unwrap()
 }
 
 const PATIENT: Duration = Duration::from_secs(60);
@@ -204,7 +141,7 @@ async fn every_passing_failure_is_waited_for_in_the_open() {
             _ => PATIENT,
         };
         let house = House::open(vec![Answer::good(), failure], timeout).await;
-        let run = house.take_in(TEXT).await;
+        let run = house.alone.take_in(TEXT).await;
         let waits = house.run_when(run, |run| run.waiting.is_some()).await;
         let waiting = waits.waiting.unwrap();
         assert!(waiting.contains(said), "{waiting} does not say {said}");
@@ -219,14 +156,14 @@ async fn every_passing_failure_is_waited_for_in_the_open() {
 async fn what_only_a_person_can_mend_is_set_aside_and_replayed() {
     for failure in [Answer::wrong_dimension(), Answer::status(401)] {
         let house = House::open(vec![Answer::good(), failure], PATIENT).await;
-        let (catalog, tenant) = (&house.engine.parts().catalog, house.kb.tenant);
-        let run = house.take_in(TEXT).await;
+        let (catalog, tenant) = (&house.alone.engine.parts().catalog, house.alone.kb.tenant);
+        let run = house.alone.take_in(TEXT).await;
         let failed = house.to_the_end(run).await;
         assert_eq!(failed.status, RunStatus::Failed);
         let page = catalog::Page::first(5);
         let letters = catalog.dead_letters(tenant, page).await.unwrap().items;
         assert_eq!(letters.len(), 1);
-        let now = house.engine.parts().clock.now();
+        let now = house.alone.engine.parts().clock.now();
         let replayed = catalog.replay_dead_letter(tenant, letters[0].id, now);
         let ended = house.to_the_end(replayed.await.unwrap().run).await;
         assert_eq!(ended.status, RunStatus::Succeeded, "{ended:?}");

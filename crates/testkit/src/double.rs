@@ -1,5 +1,6 @@
 //! An embeddings service that answers from a script, then well.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
@@ -118,18 +119,13 @@ pub struct Double {
 
 impl Double {
     pub async fn start(script: Vec<Answer>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let seen = Arc::new(Mutex::new(Seen {
             script: script.into(),
             ..Seen::default()
         }));
         let shared = Arc::clone(&seen);
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, Arc::clone(&shared)));
-            }
-        });
+        let address = listen(move |stream| serve(stream, Arc::clone(&shared))).await;
+        let url = format!("http://{address}/v1");
         Self { url, seen }
     }
 
@@ -157,6 +153,21 @@ impl Double {
         texts.sort();
         assert_eq!(answered, texts);
     }
+}
+
+/// Where connections are served, each in a task of its own.
+pub(crate) async fn listen<F>(serve: impl Fn(TcpStream) -> F + Send + 'static) -> SocketAddr
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(serve(stream));
+        }
+    });
+    address
 }
 
 /// One request a connection.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 
 use crate::double::{self, Request};
 
@@ -58,18 +58,13 @@ pub struct Double {
 
 impl Double {
     pub async fn start(script: Vec<Answer>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/v2", listener.local_addr().unwrap());
         let seen = Arc::new(Mutex::new(Seen {
             script: script.into(),
             ..Seen::default()
         }));
         let shared = Arc::clone(&seen);
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, Arc::clone(&shared)));
-            }
-        });
+        let address = double::listen(move |stream| serve(stream, Arc::clone(&shared))).await;
+        let url = format!("http://{address}/v2");
         Self { url, seen }
     }
 

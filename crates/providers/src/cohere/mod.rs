@@ -7,7 +7,6 @@
 
 mod wire;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -15,7 +14,7 @@ use model::TokenCounter as _;
 use reqwest::Url;
 
 use crate::estimate::Estimate;
-use crate::remote::{Breaker, Http, Pace, Retry, now};
+use crate::remote::{Health, Http, Retry, now};
 use crate::{CohereSettings, Error, Kind, Reranker};
 
 /// More passages than this are advised against in one request.
@@ -30,12 +29,7 @@ pub struct CohereReranker {
     retry: Retry,
     /// Tokens the model reads of a query, where that is known.
     query_limit: Option<usize>,
-    health: Mutex<Health>,
-}
-
-struct Health {
-    breaker: Breaker,
-    pace: Pace,
+    health: Health,
 }
 
 impl CohereReranker {
@@ -56,10 +50,7 @@ impl CohereReranker {
             deadline: settings.deadline,
             retry: settings.retry,
             query_limit: query_limit(&settings.model),
-            health: Mutex::new(Health {
-                breaker: Breaker::default(),
-                pace: Pace::new(1),
-            }),
+            health: Health::new(1),
         })
     }
 
@@ -73,18 +64,6 @@ impl CohereReranker {
             }),
             _ => Ok(()),
         }
-    }
-
-    fn may_leave(&self, now: Instant) -> Result<(), Error> {
-        let mut health = self.health();
-        if let Some(wait) = health.pace.wait(now) {
-            return Err(Error::Throttled {
-                retry_after: Some(wait),
-                message: "waiting as the service asked".to_owned(),
-            });
-        }
-        let asked = health.breaker.ask(now);
-        asked.map_err(|retry_after| Error::CircuitOpen { retry_after })
     }
 
     async fn ask(&self, query: &str, passages: &[String]) -> Result<Vec<f64>, Error> {
@@ -123,7 +102,7 @@ impl CohereReranker {
 
     /// Any failure counts against the service: a wrong key costs each search a request, too.
     fn learn(&self, failure: Option<&Error>, now: Instant) {
-        let mut health = self.health();
+        let mut health = self.health.vitals();
         let Some(error) = failure else {
             return health.breaker.answered();
         };
@@ -135,10 +114,6 @@ impl CohereReranker {
             health.pace.hold_until(now + wait.min(LONGEST_HOLD));
         }
     }
-
-    fn health(&self) -> MutexGuard<'_, Health> {
-        self.health.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[async_trait]
@@ -149,7 +124,7 @@ impl Reranker for CohereReranker {
 
     async fn rerank(&self, query: &str, passages: &[String]) -> Result<Vec<f64>, Error> {
         self.check(query)?;
-        self.may_leave(now())?;
+        self.health.may_be_asked(now())?;
         let asking = tokio::time::timeout(self.deadline, self.ask(query, passages));
         let answer = asking.await.unwrap_or(Err(Error::TimedOut {
             after: self.deadline,

@@ -9,14 +9,14 @@ mod client;
 mod kept;
 mod wire;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
 use model::{ModelName, TokenCounter};
 
 use crate::estimate::Estimate;
-use crate::remote::{Breaker, Pace, Retry, now};
+use crate::remote::{Health, Retry, now};
 use crate::{Embedder, Error, Kind, ModelInfo, OpenAiSettings};
 use client::Client;
 use kept::Kept;
@@ -30,13 +30,8 @@ pub struct OpenAiEmbedder {
     client: Client,
     retry: Retry,
     prefixes: (String, String),
-    health: Mutex<Health>,
+    health: Health,
     kept: Kept,
-}
-
-struct Health {
-    breaker: Breaker,
-    pace: Pace,
 }
 
 impl OpenAiEmbedder {
@@ -65,10 +60,7 @@ impl OpenAiEmbedder {
                 settings.query_prefix.clone(),
                 settings.passage_prefix.clone(),
             ),
-            health: Mutex::new(Health {
-                breaker: Breaker::default(),
-                pace: Pace::new(info.max_batch_items),
-            }),
+            health: Health::new(info.max_batch_items),
             kept: Kept::default(),
             info,
         })
@@ -149,12 +141,12 @@ impl OpenAiEmbedder {
             total += tokens[*index];
             total <= MOST_TOKENS || total == tokens[*index]
         };
-        let size = self.health().pace.size();
+        let size = self.health.vitals().pace.size();
         missing.take(size).take_while(fits).collect()
     }
 
     async fn send(&self, inputs: &[String], request: &[usize]) -> Result<Vec<Vec<f32>>, Error> {
-        self.may_leave(now())?;
+        self.health.may_be_asked(now())?;
         let texts: Vec<_> = request
             .iter()
             .map(|index| inputs[*index].as_str())
@@ -164,21 +156,9 @@ impl OpenAiEmbedder {
         answer
     }
 
-    fn may_leave(&self, now: Instant) -> Result<(), Error> {
-        let mut health = self.health();
-        if let Some(wait) = health.pace.wait(now) {
-            return Err(Error::Throttled {
-                retry_after: Some(wait),
-                message: "waiting as the service asked".to_owned(),
-            });
-        }
-        let asked = health.breaker.ask(now);
-        asked.map_err(|retry_after| Error::CircuitOpen { retry_after })
-    }
-
     /// What an answer, or its failure, says about the service.
     fn learn(&self, failure: Option<&Error>, now: Instant) {
-        let mut health = self.health();
+        let mut health = self.health.vitals();
         match failure {
             None => {
                 health.breaker.answered();
@@ -218,10 +198,6 @@ impl OpenAiEmbedder {
         };
         tokio::time::sleep(wait).await;
         Ok(())
-    }
-
-    fn health(&self) -> MutexGuard<'_, Health> {
-        self.health.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

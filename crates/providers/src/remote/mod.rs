@@ -7,6 +7,7 @@
 
 mod breaker;
 mod fault;
+mod health;
 mod http;
 mod pace;
 mod retry;
@@ -15,6 +16,7 @@ mod wait;
 use std::time::Instant;
 
 pub use breaker::Breaker;
+pub(crate) use health::Health;
 pub(crate) use http::Http;
 pub use pace::Pace;
 pub use retry::Retry;
