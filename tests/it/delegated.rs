@@ -8,15 +8,18 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{AUTHORIZATION, RETRY_AFTER};
+use axum::response::IntoResponse as _;
 use axum::routing::post;
 use axum::{Json, Router};
 use catalog::{Page, Run, State as Stands};
 use chrono::TimeDelta;
+use engine::delegation::BUSY;
 use engine::retry::Policy;
 use model::contract::ProcessRequest;
 use model::{RunId, RunStatus};
 use providers::HashSettings;
+use serde_json::json;
 use shell::{Delegated, Post, Runtime, Workers};
 use tokio_util::sync::CancellationToken;
 
@@ -28,6 +31,7 @@ const TOKEN: &str = "what-servers-and-workers-show-each-other";
 #[derive(Clone, Default)]
 struct Door {
     open: Arc<AtomicBool>,
+    busy: Arc<AtomicBool>,
     knocks: Arc<AtomicUsize>,
     behind: Arc<std::sync::OnceLock<Delegated>>,
 }
@@ -43,9 +47,13 @@ impl Door {
             match door.behind.get() {
                 Some(workers) if door.open.load(Ordering::SeqCst) => {
                     workers.take(payload.run_id);
-                    StatusCode::ACCEPTED
+                    StatusCode::ACCEPTED.into_response()
                 }
-                _ => StatusCode::SERVICE_UNAVAILABLE,
+                _ if door.busy.load(Ordering::SeqCst) => {
+                    let busy = Json(json!({ "code": BUSY }));
+                    (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "0")], busy).into_response()
+                }
+                _ => StatusCode::SERVICE_UNAVAILABLE.into_response(),
             }
         };
         let router = Router::new()
@@ -155,5 +163,21 @@ async fn a_run_without_a_worker_waits_in_the_open_and_ends_among_the_dead_letter
     let succeeded = |run: &Run| run.status == RunStatus::Succeeded;
     let found = house.run_when(run, succeeded).await;
     assert_eq!(found.waiting, None);
+    house.workers.stop(Duration::from_secs(20)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_is_busy_is_not_a_missing_one() {
+    let house = House::open().await;
+    house.door.busy.store(true, Ordering::SeqCst);
+    let run = house.alone.take_in("# Mills\n\nThe wheel turns.\n").await;
+    house.door.knocked_again().await;
+    house.alone.clock.advance(TimeDelta::hours(2));
+    house.door.knocked_again().await;
+    let found = house.alone.run(run).await;
+    assert_eq!((found.status, found.waiting), (RunStatus::Queued, None));
+    house.door.open.store(true, Ordering::SeqCst);
+    let succeeded = |run: &Run| run.status == RunStatus::Succeeded;
+    house.run_when(run, succeeded).await;
     house.workers.stop(Duration::from_secs(20)).await;
 }

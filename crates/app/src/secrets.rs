@@ -212,4 +212,17 @@ mod tests {
         }
         assert_eq!(internal_token(&Auth::default()).unwrap(), None);
     }
+
+    #[test]
+    fn a_shared_token_that_no_header_carries_is_refused_and_not_told() {
+        for odd in ["schlüssel", "two words", "bell\u{7}"] {
+            let shared = Auth {
+                internal_token: format!("{odd}{}", "x".repeat(SHORTEST)),
+                ..Auth::default()
+            };
+            let refused = internal_token(&shared).unwrap_err().to_string();
+            assert!(refused.contains("auth.internal_token"), "{refused}");
+            assert!(!refused.contains(odd), "{refused}");
+        }
+    }
 }

@@ -15,6 +15,9 @@ use crate::{Engine, Error};
 /// knows that there is a worker.
 pub const SLOTS_FULL: &str = "slots_full";
 
+/// The code of the problem any server answers with that has more to do than it takes on.
+pub const BUSY: &str = "unavailable";
+
 /// As much of a title as a payload carries: it decides nothing, and a message has a limit.
 const TITLE: usize = 1000;
 

@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use engine::delegation::SLOTS_FULL;
+use engine::delegation::{BUSY, SLOTS_FULL};
 use model::contract::ProcessRequest;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{Client, Response, StatusCode};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-/// What any server answers that has more requests under way than it takes on.
-const BUSY: &str = "unavailable";
 /// A worker that is full and does not say for how long.
 const FULL: Duration = Duration::from_secs(1);
 

@@ -12,6 +12,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use chrono::TimeDelta;
 use engine::Disposition;
+use engine::delegation::BUSY;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -100,7 +101,7 @@ impl Problem {
     }
 
     pub fn busy(detail: &str) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, BUSY, detail)
             .retry_after(TimeDelta::seconds(1))
             .hint("try again in a moment")
     }

@@ -194,3 +194,19 @@ fn stop_on_signal(stop: CancellationToken) -> anyhow::Result<CancellationToken> 
     });
     Ok(stop)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_address_of_a_server_is_posted_to() {
+        for good in ["http://worker:8470", "https://u:p@worker.example/mill"] {
+            assert_eq!(checked_url(good).unwrap(), good);
+        }
+        for bad in ["localhost:7879", "not a url", "ftp://x", "http://"] {
+            let refused = checked_url(bad).unwrap_err().to_string();
+            assert!(refused.contains("workers.url"), "{refused}");
+        }
+    }
+}

@@ -99,3 +99,17 @@ fn secrets_are_masked_and_origins_told() {
     assert!(shown.contains("enabled = false  # from AUTH_ENABLED"));
     assert!(shown.parse::<toml::Table>().is_ok());
 }
+
+#[test]
+fn a_run_that_is_posted_is_given_time_to_find_a_worker() {
+    let hours = |runtime| {
+        let environment = [
+            ("GRISTMILL_GUARD_QUEUED_HOURS", "0"),
+            ("INGEST_MODE", runtime),
+        ];
+        load(None, env(&environment), Vec::new())
+    };
+    assert!(hours("inline").is_ok());
+    let refused = hours("http").unwrap_err().to_string();
+    assert!(refused.contains("`guard.queued_hours` is 0"), "{refused}");
+}

@@ -92,9 +92,16 @@ pub async fn a_run_nobody_is_at_is_found_and_says_why_it_waits(world: &World) {
     assert_eq!((waiting.until, waiting.detail), (Some(until), Some(why)));
     assert_eq!(world.unattended().await, [second], "it is due all the same");
 
+    let counted = async || {
+        let status = catalog.status(world.place.tenant, clock.now()).await;
+        status.unwrap().runs_waiting
+    };
+    assert_eq!(counted().await, 1);
+
     // Whoever took the first is not heard from: it is found again, from then on.
     let heard = clock.now() + LEASE;
     clock.pass(LEASE * 3);
+    assert_eq!(counted().await, 0, "it waits for nothing any more");
     let found = catalog.unattended(99, clock.now()).await.unwrap();
     let since: Vec<_> = found.iter().map(|one| (one.run, one.since)).collect();
     let admitted = clock.now() - LEASE * 3;
