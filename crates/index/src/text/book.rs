@@ -9,6 +9,7 @@ use std::sync::Mutex;
 
 use model::{UnitName, VersionId};
 use tantivy::index::SegmentComponent;
+use tantivy::merge_policy::LogMergePolicy;
 use tantivy::schema::{
     FAST, Field, INDEXED, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions,
 };
@@ -74,6 +75,11 @@ fn schema() -> Schema {
 
 /// In no document: the name of a unit has a version before it.
 const NO_UNIT: &str = "";
+
+/// Segments below this are merged eight at a time, whatever their sizes; above it only with
+/// their like. A segment on its way there is written again with every few small ones that come,
+/// so with many small flushes this size decides what merging costs.
+const SMALL_SEGMENT: u32 = 500;
 
 /// How often reclaiming looks again when segments were merged beneath it.
 const RECLAIM_TRIES: usize = 8;
@@ -194,6 +200,9 @@ impl Book {
         self.clear_unfinished()?;
         let writer = self.index.writer_with_num_threads(1, WRITER_BYTES);
         let writer = writer.doing("open for writing")?;
+        let mut merging = LogMergePolicy::default();
+        merging.set_min_layer_size(SMALL_SEGMENT);
+        writer.set_merge_policy(Box::new(merging));
         // A writer counts on from the last commit's own number, and a merge beside the next
         // commit takes what bears that number for done with. So nothing of ours may bear it.
         writer.delete_term(Term::from_field_text(FIELDS.unit, NO_UNIT));
@@ -283,6 +292,29 @@ mod tests {
         }
         let book = Book::open(folder.path()).expect("it opens");
         assert_eq!(book.searcher().num_docs(), left as u64);
+    }
+
+    #[test]
+    fn many_small_flushes_are_each_written_again_only_a_few_times() {
+        const FLUSHES: u32 = 100;
+        const DOCS: u32 = 40;
+        let folder = tempfile::tempdir().expect("a folder");
+        let book = Book::open(folder.path()).expect("it opens");
+        let (mut known, mut merged) = (HashSet::new(), 0);
+        for flush in 0..FLUSHES {
+            let docs = (flush * DOCS..(flush + 1) * DOCS)
+                .map(|id| doc(id, VersionId::from_uuid(uuid::Uuid::from_u128(id.into()))));
+            let docs: Vec<_> = docs.collect();
+            book.commit(u64::from(flush) + 1, &[], &docs)
+                .expect("it commits");
+            book.settle();
+            for segment in book.index.searchable_segment_metas().expect("a head") {
+                let new = known.insert(segment.id()) && segment.max_doc() > DOCS;
+                merged += if new { segment.max_doc() } else { 0 };
+            }
+        }
+        let rewritten = f64::from(merged) / f64::from(FLUSHES * DOCS);
+        assert!((1.0..3.0).contains(&rewritten), "{rewritten} times");
     }
 
     impl Book {
