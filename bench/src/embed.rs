@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use providers::{Embedder, LocalEmbedder, LocalSettings};
+use providers::{Embedder, LocalEmbedder, LocalSettings, Precision};
 use serde::{Deserialize, Serialize};
 
 use crate::peers::{model_folder, python, root};
@@ -25,8 +25,8 @@ pub const PACKAGES: [&str; 4] = [
 const PEER: &str = "onnxruntime";
 
 #[derive(Serialize)]
-struct Case {
-    texts: Vec<String>,
+pub struct Case {
+    pub texts: Vec<String>,
     batch: usize,
     rounds: usize,
 }
@@ -61,7 +61,7 @@ fn measure(
     threads: usize,
 ) -> anyhow::Result<()> {
     let (theirs, their_vectors) = peer(folder, cases, threads)?;
-    let embedder = open(folder, threads)?;
+    let embedder = open(folder, threads, Precision::Full)?;
     let runtime = tokio::runtime::Runtime::new()?;
     let mut agreement = f32::INFINITY;
     let mut their_vectors = their_vectors.chunks_exact(embedder.info().dimension as usize);
@@ -90,7 +90,10 @@ fn measure(
 }
 
 /// The best wall and CPU seconds, and the vectors.
-async fn timed(embedder: &LocalEmbedder, case: &Case) -> anyhow::Result<(f64, f64, Vec<Vec<f32>>)> {
+pub async fn timed(
+    embedder: &LocalEmbedder,
+    case: &Case,
+) -> anyhow::Result<(f64, f64, Vec<Vec<f32>>)> {
     let mut best = (f64::MAX, f64::MAX, Vec::new());
     for _ in 0..case.rounds {
         let (start, used) = (Instant::now(), cpu_time());
@@ -101,7 +104,7 @@ async fn timed(embedder: &LocalEmbedder, case: &Case) -> anyhow::Result<(f64, f6
     Ok(best)
 }
 
-fn cases() -> BTreeMap<String, Case> {
+pub fn cases() -> BTreeMap<String, Case> {
     let equal = |tokens: usize, count: usize| vec![tokens - 2; count];
     // Many short and a few long, as chunks of real documents are.
     let mixed = (0..64).map(|n| 6 + (n * 37 % 64) * (n * 37 % 64) / 16);
@@ -160,13 +163,14 @@ fn peer(
     Ok((serde_json::from_slice(&output.stdout)?, floats))
 }
 
-pub fn open(folder: &Path, threads: usize) -> anyhow::Result<LocalEmbedder> {
+pub fn open(folder: &Path, threads: usize, precision: Precision) -> anyhow::Result<LocalEmbedder> {
     Ok(LocalEmbedder::open(&LocalSettings {
         threads: Some(threads),
+        precision,
         ..LocalSettings::of(folder)
     })?)
 }
 
-fn cosine(a: &[f32], b: &[f32]) -> f32 {
+pub fn cosine(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

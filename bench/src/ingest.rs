@@ -17,6 +17,7 @@ use catalog::{JobCounters, Page};
 use engine::{Engine, Objects, Parts, SystemClock};
 use model::JobStatus;
 use object_store::local::LocalFileSystem;
+use providers::Precision;
 use sandbox::{Program, Sandbox};
 use serde::Deserialize;
 
@@ -180,7 +181,11 @@ impl Bench {
             catalog: catalog::open(&catalog::Settings::new(url)).await?,
             index: index::Index::open(index::Settings::default(), store("index")?, text).await?,
             objects: Objects::new(store("objects")?),
-            embedder: Arc::new(crate::embed::open(&model_folder()?, cores)?),
+            embedder: Arc::new(crate::embed::open(
+                &model_folder()?,
+                cores,
+                Precision::Full,
+            )?),
             sandbox: Arc::new(Sandbox::new(sandbox::Settings::default(), program)),
             clock: Arc::new(SystemClock),
             figures: engine::Figures::new(store("figures")?),

@@ -2,8 +2,8 @@
 //!
 //! The documents go the way an ingest takes: parsed as Markdown, cut, embedded under their
 //! headings, and into the index; a document stands where its best chunk stands. The share of
-//! the text leg is varied, and the vectors are made of the text alone as well, to see what
-//! the headings are worth.
+//! the text leg is varied; the vectors are made of the text alone as well, to see what the
+//! headings are worth, and in eight bits, to see what those lose.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use model::{
     Chunk, ChunkId, ChunkPolicy, ContentHash, GenerationId, KbId, TenantId, Unit, VersionId,
 };
 use pipeline::query::{Weights, fuse};
-use providers::{Embedder, LocalEmbedder};
+use providers::{Embedder, LocalEmbedder, Precision};
 use roaring::RoaringBitmap;
 use serde::Deserialize;
 use uuid::Uuid;
@@ -34,15 +34,18 @@ pub fn run(report: &mut Report) -> anyhow::Result<()> {
         return Ok(());
     };
     let cores = std::thread::available_parallelism()?.get();
-    let embedder = crate::embed::open(&model_folder()?, cores)?;
+    let open = |precision| crate::embed::open(&model_folder()?, cores, precision);
+    let (full, eight_bit) = (open(Precision::Full)?, open(Precision::EightBit)?);
     let runtime = tokio::runtime::Runtime::new()?;
     for (name, baseline) in BASELINE {
         let collection = folder.join("ir").join(name);
-        for headings in [true, false] {
-            let scores = runtime.block_on(scores(&embedder, &collection, headings))?;
-            for (way, score) in scores {
-                let with = if headings { "" } else { ", without headings" };
-                let name = format!("nDCG@10, {name}, {way}{with}");
+        for (embedder, headings, form) in [
+            (&full, true, ""),
+            (&full, false, ", without headings"),
+            (&eight_bit, true, ", eight bits"),
+        ] {
+            for (way, score) in runtime.block_on(scores(embedder, &collection, headings))? {
+                let name = format!("nDCG@10, {name}, {way}{form}");
                 report.against(name, score, "", ("BM25", baseline));
             }
         }

@@ -33,7 +33,10 @@ fn open_one(embedding: &Embedding) -> anyhow::Result<Arc<dyn Embedder>> {
 
 fn settings(embedding: &Embedding) -> anyhow::Result<Settings> {
     match embedding.provider.as_str() {
-        "local" => Ok(Settings::Local(LocalSettings::of(folder_of(embedding)))),
+        "local" => Ok(Settings::Local(LocalSettings {
+            precision: embedding.precision,
+            ..LocalSettings::of(folder_of(embedding))
+        })),
         "hash" => {
             let mut hash = HashSettings::default();
             if embedding.dimension > 0 {

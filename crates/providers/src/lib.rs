@@ -34,7 +34,9 @@ pub use error::{Error, Kind};
 pub use hash::HashEmbedder;
 pub use local::LocalEmbedder;
 pub use openai::OpenAiEmbedder;
-pub use settings::{CohereSettings, HashSettings, LocalSettings, OpenAiSettings, Secret, Settings};
+pub use settings::{
+    CohereSettings, HashSettings, LocalSettings, OpenAiSettings, Precision, Secret, Settings,
+};
 
 /// What an embedder is, and what it takes in one call.
 #[derive(Debug, Clone)]

@@ -27,6 +27,18 @@ pub struct LocalSettings {
     /// Threads that embed; all cores when absent.
     #[serde(default)]
     pub threads: Option<usize>,
+    #[serde(default)]
+    pub precision: Precision,
+}
+
+/// How the local model multiplies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Precision {
+    #[default]
+    Full,
+    /// Faster, with vectors that differ a little, under a model name of their own.
+    EightBit,
 }
 
 impl LocalSettings {
@@ -34,6 +46,7 @@ impl LocalSettings {
         Self {
             folder: folder.into(),
             threads: None,
+            precision: Precision::default(),
         }
     }
 }

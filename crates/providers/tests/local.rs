@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use model::TokenCounter as _;
 use providers::tokenize::Tokenizer;
-use providers::{Embedder, Error, Kind, LocalEmbedder, LocalSettings};
+use providers::{Embedder, Error, Kind, LocalEmbedder, LocalSettings, Precision};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -84,6 +84,28 @@ async fn vectors_are_the_references_whatever_shares_their_group() {
             "{:?}",
             golden.text
         );
+    }
+}
+
+#[tokio::test]
+async fn eight_bits_are_a_model_of_their_own_close_to_the_reference() {
+    let eight_bit = LocalEmbedder::open(&LocalSettings {
+        precision: Precision::EightBit,
+        ..LocalSettings::of(folder())
+    });
+    let eight_bit = eight_bit.unwrap_or_else(|e| panic!("{e}"));
+    assert_ne!(eight_bit.info().name, embedder().info().name);
+    let golden: Vec<_> = golden()
+        .into_iter()
+        .filter(|g| g.vector.is_some())
+        .collect();
+    let texts: Vec<_> = golden.iter().map(|g| g.text.clone()).collect();
+    let together = eight_bit.embed_passages(&texts).await.unwrap();
+    for (golden, together) in golden.iter().zip(together) {
+        let alone = eight_bit.embed_query(&golden.text).await.unwrap();
+        assert_eq!(alone, together, "{:?}", golden.text);
+        let near = cosine(&alone, &golden.vector().unwrap());
+        assert!(near > 0.95, "{near} {:?}", golden.text);
     }
 }
 

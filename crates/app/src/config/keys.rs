@@ -146,6 +146,11 @@ pub const KEYS: &[Key] = &[
         Number,
         "tokens the remote model reads of one input",
     ),
+    Key::new(
+        "embedding.precision",
+        Text,
+        "of the local model: full, or eight_bit, which is faster and finds a little less",
+    ),
     Key::new("embedding.api_key", Text, "key of the remote model").secret(),
     Key::new(
         "also.provider",
@@ -157,6 +162,7 @@ pub const KEYS: &[Key] = &[
     Key::new("also.model", Text, "as embedding.model"),
     Key::new("also.dimension", Number, "as embedding.dimension"),
     Key::new("also.max_tokens", Number, "as embedding.max_tokens"),
+    Key::new("also.precision", Text, "as embedding.precision"),
     Key::new("also.api_key", Text, "as embedding.api_key").secret(),
     Key::new(
         "rerank.url",

@@ -121,6 +121,7 @@ section!(Embedding {
     model: String = String::new(),
     dimension: u32 = 0,
     max_tokens: u32 = 0,
+    precision: providers::Precision = providers::Precision::Full,
     api_key: String = String::new(),
 });
 section!(Also {
@@ -130,6 +131,7 @@ section!(Also {
     model: String = String::new(),
     dimension: u32 = 0,
     max_tokens: u32 = 0,
+    precision: providers::Precision = providers::Precision::Full,
     api_key: String = String::new(),
 });
 
@@ -142,6 +144,7 @@ impl From<Also> for Embedding {
             model: also.model,
             dimension: also.dimension,
             max_tokens: also.max_tokens,
+            precision: also.precision,
             api_key: also.api_key,
         }
     }

@@ -4,12 +4,13 @@
 //! token by itself (projections, layer norms, activations) runs over the whole of
 //! it; attention runs within each input.
 
-use rten_gemm::{BiasVector, GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix};
+use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions};
 use rten_simd::{SimdOp, SimdUnaryOp};
 use rten_tensor::NdTensorView;
 use rten_vecmath::{ApproxGelu, Gelu, Normalize, NormalizeOptions, Softmax, Sum, SumSquareSub};
 
 use super::folder::Activation;
+use super::linear::{Linear, Products};
 use super::pooling::Pooling;
 
 pub struct Bert {
@@ -34,12 +35,6 @@ pub(super) struct Layer {
     pub(super) norm: Norm,
 }
 
-pub(super) struct Linear {
-    pub(super) weight: PackedBMatrix<f32>,
-    pub(super) bias: Vec<f32>,
-    pub(super) inputs: usize,
-}
-
 pub(super) struct Norm {
     pub(super) scale: Vec<f32>,
     pub(super) shift: Vec<f32>,
@@ -49,7 +44,7 @@ pub(super) struct Norm {
 /// Buffers kept from one group to the next.
 #[derive(Default)]
 pub struct Scratch {
-    gemm: GemmExecutor,
+    products: Products,
     x: Vec<f32>,
     qkv: Vec<f32>,
     context: Vec<f32>,
@@ -90,7 +85,7 @@ impl Bert {
     }
 
     fn attend(&self, layer: &Layer, inputs: &[Vec<u32>], x: &mut [f32], scratch: &mut Scratch) {
-        layer.qkv.apply(&scratch.gemm, x, &mut scratch.qkv);
+        layer.qkv.apply(&mut scratch.products, x, &mut scratch.qkv);
         let context = resized(&mut scratch.context, x.len());
         let (scores, head) = (&mut scratch.scores, &mut scratch.head);
         let mut first = 0;
@@ -100,10 +95,10 @@ impl Bert {
             let qkv = &scratch.qkv[rows.start * 3 * self.width..rows.end * 3 * self.width];
             let context = &mut context[rows.start * self.width..rows.end * self.width];
             for h in 0..self.heads {
-                self.head(h, qkv, (&scratch.gemm, scores, head), context);
+                self.head(h, qkv, (&scratch.products.full, scores, head), context);
             }
         }
-        layer.output.add(&scratch.gemm, &scratch.context, x);
+        layer.output.add(&mut scratch.products, &scratch.context, x);
         layer.attention_norm.apply(x);
     }
 
@@ -146,37 +141,14 @@ impl Bert {
     }
 
     fn feed_forward(&self, layer: &Layer, x: &mut [f32], scratch: &mut Scratch) {
-        layer.up.apply(&scratch.gemm, x, &mut scratch.up);
+        layer.up.apply(&mut scratch.products, x, &mut scratch.up);
         match self.activation {
             Activation::Gelu => Gelu {}.map_mut(&mut scratch.up),
             Activation::GeluNew => ApproxGelu {}.map_mut(&mut scratch.up),
             Activation::Relu => scratch.up.iter_mut().for_each(|v| *v = v.max(0.0)),
         };
-        layer.down.add(&scratch.gemm, &scratch.up, x);
+        layer.down.add(&mut scratch.products, &scratch.up, x);
         layer.norm.apply(x);
-    }
-}
-
-impl Linear {
-    fn apply(&self, gemm: &GemmExecutor, x: &[f32], out: &mut Vec<f32>) {
-        let rows = x.len() / self.inputs;
-        self.run(gemm, x, 0.0, resized(out, rows * self.bias.len()));
-    }
-
-    /// Adds to what `out` holds already.
-    fn add(&self, gemm: &GemmExecutor, x: &[f32], out: &mut [f32]) {
-        self.run(gemm, x, 1.0, out);
-    }
-
-    fn run(&self, gemm: &GemmExecutor, x: &[f32], beta: f32, out: &mut [f32]) {
-        let x = NdTensorView::from_data([x.len() / self.inputs, self.inputs], x);
-        let options = GemmOptions {
-            beta,
-            bias: Some(BiasVector::Row(&self.bias)),
-            ..GemmOptions::default()
-        };
-        let (a, b) = (GemmInputA::Unpacked(x), GemmInputB::Packed(&self.weight));
-        gemm.gemm(out, a, b, options).expect("shapes agree");
     }
 }
 

@@ -1,21 +1,20 @@
 //! Weights of a folder to a model ready to run.
 
-use rten_gemm::GemmExecutor;
-use rten_tensor::NdTensorView;
-
-use super::bert::{Bert, Layer, Linear, Norm};
+use super::bert::{Bert, Layer, Norm};
 use super::folder::Folder;
+use super::linear::{Linear, Products};
 use super::weights::Weights;
-use crate::Error;
+use crate::{Error, Precision};
 
 /// `vocabulary` is what the tokenizer needs; fewer rows than that cannot be served.
-pub fn load(folder: &Folder, vocabulary: usize) -> Result<Bert, Error> {
+pub fn load(folder: &Folder, vocabulary: usize, precision: Precision) -> Result<Bert, Error> {
     let path = folder.file("model.safetensors");
     let bytes = std::fs::read(&path).map_err(|source| Error::Unreadable { path, source })?;
     let weights = Weights::new(folder, &bytes)?;
     let config = &folder.config;
     let loading = Loading {
-        gemm: GemmExecutor::new(),
+        products: Products::default(),
+        precision,
         weights,
         folder,
     };
@@ -33,7 +32,8 @@ pub fn load(folder: &Folder, vocabulary: usize) -> Result<Bert, Error> {
 }
 
 struct Loading<'a> {
-    gemm: GemmExecutor,
+    products: Products,
+    precision: Precision,
     weights: Weights<'a>,
     folder: &'a Folder,
 }
@@ -107,14 +107,8 @@ impl Loading<'_> {
         Ok(self.pack(&weight, bias, inputs))
     }
 
-    /// Stored with one row per output, used with one column per output.
     fn pack(&self, weight: &[f32], bias: Vec<f32>, inputs: usize) -> Linear {
-        let view = NdTensorView::from_data([bias.len(), inputs], weight);
-        Linear {
-            weight: self.gemm.prepack_b(view.transposed()),
-            bias,
-            inputs,
-        }
+        Linear::new(&self.products, self.precision, weight, bias, inputs)
     }
 
     fn norm(&self, name: &str) -> Result<Norm, Error> {

@@ -8,6 +8,7 @@
 mod bert;
 mod folder;
 mod lanes;
+mod linear;
 mod load;
 mod pooling;
 mod weights;
@@ -19,7 +20,7 @@ use async_trait::async_trait;
 use model::{ModelName, TokenCounter};
 
 use crate::tokenize::{self, Tokenizer};
-use crate::{Embedder, Error, LocalSettings, ModelInfo};
+use crate::{Embedder, Error, LocalSettings, ModelInfo, Precision};
 use folder::Folder;
 use lanes::{Lanes, Urgency};
 
@@ -39,10 +40,10 @@ impl LocalEmbedder {
     pub fn open(settings: &LocalSettings) -> Result<Self, Error> {
         let folder = Folder::read(&settings.folder)?;
         let tokenizer = Tokenizer::open(&folder.file("tokenizer.json"))?;
-        let bert = load::load(&folder, tokenizer.vocabulary())?;
+        let bert = load::load(&folder, tokenizer.vocabulary(), settings.precision)?;
         let threads = settings.threads.unwrap_or_else(all_cores).max(1);
         Ok(Self {
-            info: info(&folder, &tokenizer)?,
+            info: info(&folder, &tokenizer, settings.precision)?,
             tokenizer: Arc::new(tokenizer),
             prefixes: folder.prefixes,
             max_length: folder.max_length,
@@ -92,7 +93,7 @@ impl Embedder for LocalEmbedder {
     }
 }
 
-fn info(folder: &Folder, tokenizer: &Tokenizer) -> Result<ModelInfo, Error> {
+fn info(folder: &Folder, tokenizer: &Tokenizer, precision: Precision) -> Result<ModelInfo, Error> {
     let prefix = [&folder.prefixes.passage, &folder.prefixes.query]
         .map(|prefix| tokenizer.count(prefix))
         .into_iter()
@@ -100,7 +101,7 @@ fn info(folder: &Folder, tokenizer: &Tokenizer) -> Result<ModelInfo, Error> {
     let around = tokenizer.special_tokens() + prefix.unwrap_or(0);
     let max_tokens = folder.max_length.checked_sub(around).filter(|max| *max > 0);
     Ok(ModelInfo {
-        name: ModelName::new("local", &name(&folder.path)),
+        name: ModelName::new("local", &name(&folder.path, precision)),
         dimension: folder.config.hidden_size as u32,
         max_tokens: max_tokens.ok_or_else(|| folder.malformed("config.json", "no room for text"))?
             as u32,
@@ -111,9 +112,14 @@ fn info(folder: &Folder, tokenizer: &Tokenizer) -> Result<ModelInfo, Error> {
     })
 }
 
-fn name(folder: &Path) -> String {
+/// Vectors of another precision are another model's: they never meet in one generation.
+fn name(folder: &Path, precision: Precision) -> String {
     let name = folder.file_name().unwrap_or(folder.as_os_str());
-    name.to_string_lossy().into_owned()
+    let name = name.to_string_lossy();
+    match precision {
+        Precision::Full => name.into_owned(),
+        Precision::EightBit => format!("{name}-eight-bit"),
+    }
 }
 
 fn all_cores() -> usize {
