@@ -30,14 +30,8 @@ impl Engine {
         let sealed = self.parts.index.seal(space, version.id).await?;
         let flush = sealed.durable().await?;
         let snapshot = self.parts.index.snapshot(flush).await?;
-        let chunks = snapshot.chunks_of(space, version.id).await?;
-        let root_hash = pipeline::link::root_hash(chunks.iter().map(|stored| {
-            (
-                stored.id.unit.clone(),
-                stored.id.ordinal,
-                stored.chunk.text_hash(),
-            )
-        }));
+        let texts = snapshot.texts_of(space, version.id).await?;
+        let root_hash = pipeline::link::root_hash(texts.into_iter());
         let activation = Activation {
             version: version.id,
             pass,
@@ -64,8 +58,8 @@ impl Engine {
     ) -> Result<(), Error> {
         let known: HashSet<_> = units.iter().map(|unit| &unit.name).collect();
         let snapshot = self.view(0).await?;
-        let stored = snapshot.chunks_of(space, version.id).await?;
-        let mut strays: Vec<_> = stored.into_iter().map(|chunk| chunk.id.unit).collect();
+        let stored = snapshot.texts_of(space, version.id).await?;
+        let mut strays: Vec<_> = stored.into_iter().map(|(unit, ..)| unit).collect();
         strays.retain(|unit| !known.contains(unit));
         strays.dedup();
         for unit in strays {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 
-use model::{ChunkId, ModelName, TenantId, UnitName, VersionId};
+use model::{ChunkId, ContentHash, ModelName, TenantId, UnitName, VersionId};
 use roaring::RoaringBitmap;
 use slatedb::DbSnapshot;
 use tantivy::Searcher;
@@ -177,7 +177,8 @@ impl Snapshot {
         };
         let number = self.number(space, id.version).await?;
         let texts = self.text_ids(space, id.version).await?;
-        let stored = self.stored(space, id.clone(), number, &bytes, &texts);
+        let record = ChunkRecord::read(&bytes)?;
+        let stored = self.stored(space, id.clone(), number, record, &texts);
         Ok(Some(stored.await?))
     }
 
@@ -210,20 +211,45 @@ impl Snapshot {
     ) -> Result<Vec<StoredChunk>, Error> {
         let number = self.number(space, version).await?;
         let texts = self.text_ids(space, version).await?;
-        let mut rows = Rows::under(&self.0.db, prefix).await?;
         let mut chunks = Vec::new();
-        while let Some((key, bytes)) = rows.next().await? {
-            let place = key::read_unit(&key).zip(key::read_number(&key));
-            let (unit, ordinal) =
-                place.ok_or_else(|| Error::corrupt("chunk", "its key has no place"))?;
+        for (unit, ordinal, record) in self.records_under(prefix).await? {
             let id = ChunkId {
                 version,
                 unit,
                 ordinal,
             };
-            chunks.push(self.stored(space, id, number, &bytes, &texts).await?);
+            chunks.push(self.stored(space, id, number, record, &texts).await?);
         }
         Ok(chunks)
+    }
+
+    /// Unit, ordinal and text hash of every chunk of a version: what its root hash is over. How
+    /// they are found is not asked, which costs what the whole space holds after every flush.
+    pub async fn texts_of(
+        &self,
+        space: Space,
+        version: VersionId,
+    ) -> Result<Vec<(UnitName, u32, ContentHash)>, Error> {
+        let prefix = key::of_version(key::CHUNK, &space, version);
+        let records = self.records_under(&prefix).await?.into_iter();
+        Ok(records
+            .map(|(unit, ordinal, record)| (unit, ordinal, record.chunk.text_hash()))
+            .collect())
+    }
+
+    async fn records_under(
+        &self,
+        prefix: &[u8],
+    ) -> Result<Vec<(UnitName, u32, ChunkRecord)>, Error> {
+        let mut rows = Rows::under(&self.0.db, prefix).await?;
+        let mut records = Vec::new();
+        while let Some((key, bytes)) = rows.next().await? {
+            let place = key::read_unit(&key).zip(key::read_number(&key));
+            let (unit, ordinal) =
+                place.ok_or_else(|| Error::corrupt("chunk", "its key has no place"))?;
+            records.push((unit, ordinal, ChunkRecord::read(&bytes)?));
+        }
+        Ok(records)
     }
 
     async fn stored(
@@ -231,10 +257,9 @@ impl Snapshot {
         space: Space,
         id: ChunkId,
         number: u32,
-        bytes: &[u8],
+        record: ChunkRecord,
         texts: &BTreeSet<u32>,
     ) -> Result<StoredChunk, Error> {
-        let record = ChunkRecord::read(bytes)?;
         let view = self.view(space).await?;
         let vector = self.vector(&view, record.id).await?;
         let found = vector.is_some_and(|v| v.place == id && v.number == number);

@@ -126,11 +126,8 @@ impl Engine {
         let sealed = index.seal(space, version.id).await?;
         let flush = sealed.durable().await?;
         let stored = index.snapshot(flush).await?;
-        let stored = stored.chunks_of(space, version.id).await?;
-        let places = stored
-            .iter()
-            .map(|s| (s.id.unit.clone(), s.id.ordinal, s.chunk.text_hash()));
-        Ok((pipeline::link::root_hash(places), flush.0))
+        let texts = stored.texts_of(space, version.id).await?;
+        Ok((pipeline::link::root_hash(texts.into_iter()), flush.0))
     }
 }
 

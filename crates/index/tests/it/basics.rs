@@ -36,6 +36,12 @@ async fn what_is_durable_is_found_in_both_legs_after_reopening() {
     let stored = snapshot.chunks_of(space(1), version(3)).await.unwrap();
     assert!(stored.iter().all(|c| c.has_vector && c.has_text));
     assert_eq!(stored.len(), 2);
+    let texts = snapshot.texts_of(space(1), version(3)).await.unwrap();
+    let hashes = stored.into_iter().map(|c| {
+        let hash = c.chunk.text_hash();
+        (c.id.unit, c.id.ordinal, hash)
+    });
+    assert!(texts.into_iter().eq(hashes));
     assert_eq!(
         snapshot.versions().await.unwrap(),
         [(space(1), version(3), 3)]
