@@ -15,7 +15,7 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
 use crate::protocol::{Holds, Setup};
 use crate::tool::Tool;
-use crate::usage::usage;
+use crate::usage::cpu;
 
 const LANDLOCK: ABI = ABI::V5;
 /// Where programs, their libraries and their data are installed.
@@ -83,7 +83,7 @@ fn rights_of(tool: &Tool) -> Vec<(&Path, BitFlags<AccessFs>)> {
 
 /// From now on so much CPU time is left. The kernel ends the process when it is used up.
 pub(crate) fn limit_cpu(seconds: u64) {
-    let used = usage().cpu.as_secs() + 1;
+    let used = cpu().as_secs() + 1;
     let limit = Rlimit {
         current: Some(used + seconds),
         maximum: getrlimit(Resource::Cpu).maximum,

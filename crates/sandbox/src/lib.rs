@@ -104,7 +104,7 @@ impl Sandbox {
         }
     }
 
-    /// The most memory a child has had so far, in bytes: for figures and reports.
+    /// The most memory a child has had that answered, in bytes: for figures and reports.
     pub fn largest_child(&self) -> u64 {
         match &*self.mode {
             Mode::Children(pool) => pool.largest(),

@@ -14,7 +14,6 @@ use crate::process::Process;
 use crate::protocol::{Answer, Request, Setup};
 use crate::settings::{Program, Settings};
 use crate::tool::{self, Tool};
-use crate::usage::of_children;
 
 pub(crate) struct Pool {
     settings: Settings,
@@ -47,10 +46,9 @@ impl Pool {
         &self.settings
     }
 
-    /// The most memory a child has had so far, as far as children have said or have ended.
+    /// The most memory a child has had that answered.
     pub(crate) fn largest(&self) -> u64 {
-        let said = self.largest.load(Ordering::Relaxed);
-        said.max(of_children().peak_bytes)
+        self.largest.load(Ordering::Relaxed)
     }
 
     /// A child of one's own, for as long as it takes.

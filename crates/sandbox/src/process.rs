@@ -11,8 +11,9 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::{Instant, timeout};
 
 use crate::error::{Death, Error};
-use crate::protocol::{Answer, Done, HEAD, Holds, Kind, Request, Setup, head, head_of};
+use crate::protocol::{Answer, HEAD, Holds, Kind, Request, Setup, head, head_of};
 use crate::settings::{Program, Settings};
+use crate::usage::peak_bytes;
 
 /// Notes and the like are small; answers have their own budget.
 const SMALL: u64 = 1 << 20;
@@ -190,10 +191,8 @@ impl Process {
 
     pub(crate) async fn done(&mut self, settings: &Settings) -> Result<(), Error> {
         match self.next(settings.silence, SMALL).await {
-            Ok((Kind::Done, done)) => {
-                let done: Done = serde_json::from_slice(&done)
-                    .map_err(|error| Error::Protocol(error.to_string()))?;
-                self.peak_bytes = done.peak_bytes;
+            Ok((Kind::Done, _)) => {
+                self.peak_bytes = self.child.id().and_then(peak_bytes).unwrap_or(0);
                 Ok(())
             }
             _ => Err(Error::Protocol("no word after an answer".to_owned())),

@@ -131,12 +131,6 @@ pub(crate) enum Answer {
     },
 }
 
-/// What a child says of itself after each document.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Done {
-    pub(crate) peak_bytes: u64,
-}
-
 /// Reads a frame's head: its kind, and how long the rest is.
 pub(crate) fn head(bytes: [u8; HEAD], limit: u64) -> io::Result<(Kind, usize)> {
     let (length, kind) = (&bytes[..8], bytes[8]);

@@ -50,6 +50,16 @@ async fn a_child_reads_what_the_parent_would_have_read() {
 }
 
 #[tokio::test]
+async fn what_the_parent_holds_is_not_held_against_its_children() {
+    let held = vec![1u8; 200 << 20];
+    let sandbox = Sandbox::new(Settings::default(), program());
+    read(&sandbox, "Small.").await.unwrap();
+    let largest = sandbox.largest_child();
+    assert!((1 << 20..150 << 20).contains(&largest), "{largest}");
+    drop(held);
+}
+
+#[tokio::test]
 async fn an_endless_loop_ends_with_its_cpu_time() {
     assert_eq!(death("!loop", strict()).await, Death::Cpu);
 }
