@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use model::{UnitName, VersionId};
+use tantivy::directory::MmapDirectory;
 use tantivy::index::SegmentComponent;
 use tantivy::merge_policy::LogMergePolicy;
 use tantivy::schema::{
@@ -45,6 +46,7 @@ pub struct Fields {
 
 pub struct Book {
     folder: PathBuf,
+    directory: MmapDirectory,
     index: Index,
     reader: IndexReader,
     writer: Mutex<Option<IndexWriter>>,
@@ -81,6 +83,9 @@ const NO_UNIT: &str = "";
 /// so with many small flushes this size decides what merging costs.
 const SMALL_SEGMENT: u32 = 500;
 
+/// In flushes; what is remembered between is little.
+const FORGET_FILES_EVERY: u64 = 64;
+
 /// How often reclaiming looks again when segments were merged beneath it.
 const RECLAIM_TRIES: usize = 8;
 
@@ -88,10 +93,10 @@ impl Book {
     /// Opens what lies in `folder`, or an empty index.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         std::fs::create_dir_all(folder).doing("create the folder")?;
-        let directory = tantivy::directory::MmapDirectory::open(folder)
+        let directory = MmapDirectory::open(folder)
             .map_err(TantivyError::from)
             .doing("open the folder")?;
-        let index = Index::open_or_create(directory, schema()).doing("open")?;
+        let index = Index::open_or_create(directory.clone(), schema()).doing("open")?;
         let reader = index
             .reader_builder()
             .reload_policy(ReloadPolicy::Manual)
@@ -99,6 +104,7 @@ impl Book {
             .doing("open")?;
         Ok(Self {
             folder: folder.to_owned(),
+            directory,
             index,
             reader,
             writer: Mutex::new(None),
@@ -138,7 +144,16 @@ impl Book {
             committed.doing("commit")?;
             self.reader.reload().doing("reload")
         })?;
+        if flush.is_multiple_of(FORGET_FILES_EVERY) {
+            self.forget_files();
+        }
         Ok(self.searcher())
+    }
+
+    /// The directory remembers every file it ever mapped, gone or not, until somebody asks it
+    /// what it remembers.
+    fn forget_files(&self) {
+        let _ = self.directory.get_cache_info();
     }
 
     /// Empties the index, for a rebuild; the next commit makes it so.
