@@ -55,7 +55,8 @@ pub(super) fn levels(
             let outline = named
                 .level(text, block.page)
                 .filter(|_| may_be_named(block, text));
-            (outline.is_some() || looks_like_heading(block, text, body)).then(|| Found {
+            let looks = || looks_like_heading(block, text, body) && !is_label(blocks, at);
+            (outline.is_some() || looks()).then(|| Found {
                 block: at,
                 style: Style::of(block),
                 depth: section_depth(text),
@@ -68,6 +69,16 @@ pub(super) fn levels(
         .iter()
         .map(|found| (found.block, ladder.level(found)))
         .collect()
+}
+
+/// Whether what follows stands in the same row: a term, and what it means.
+fn is_label(blocks: &[Block], at: usize) -> bool {
+    let block = &blocks[at];
+    blocks.get(at + 1).is_some_and(|next| {
+        let (label, text) = (block.last(), next.first());
+        let row = (label.baseline - text.baseline).abs() < label.size * 0.4;
+        next.page == block.page && row && text.left >= label.right
+    })
 }
 
 fn may_be_named(block: &Block, text: &str) -> bool {

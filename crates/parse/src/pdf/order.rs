@@ -44,9 +44,7 @@ fn settle(lines: Vec<Line>) -> Vec<Line> {
     let mut last = 0;
     for line in lines {
         let at = match settled.get(last) {
-            Some(_)
-                if follows(&line, &settled[..=last]) && !passes(&line, &settled[last + 1..]) =>
-            {
+            Some(_) if follows(&line, &settled[..=last]) && !passes(&line, &settled, last) => {
                 last + 1
             }
             _ => place_of(&line, &settled),
@@ -89,15 +87,47 @@ fn ends_a_column(settled: &[Line]) -> bool {
     dense && count >= 3 && widest > last.size * 12.0
 }
 
-/// Whether something printed earlier stands between the line before and this one.
-fn passes(line: &Line, after: &[Line]) -> bool {
+/// Whether something printed earlier stands between the line before and this one, or is the
+/// label this one stands beside.
+fn passes(line: &Line, settled: &[Line], last: usize) -> bool {
+    let after = &settled[last + 1..];
     let next = after.iter().find(|next| next.overlaps_across(line));
     next.is_some_and(|next| next.baseline < line.baseline - line.size * 0.3)
+        || (!continues(line, &settled[last]) && (0..after.len()).any(|at| leads(after, at, line)))
+}
+
+/// Whether a line goes on with running text: what stands beside it is no label of its own.
+fn continues(line: &Line, before: &Line) -> bool {
+    let flush = (line.left - before.left).abs() < line.size * 0.5;
+    let tight = line.baseline - before.baseline < line.size * 1.6;
+    let long = before.right - before.left > line.size * 24.0;
+    flush && tight && long && before.right > line.right - line.size * 6.0
+}
+
+/// Whether a line stands to the left in the same row and is no part of a column of its own:
+/// some programs print such labels before all texts of the page.
+fn leads(settled: &[Line], at: usize, line: &Line) -> bool {
+    let label = &settled[at];
+    let beside = label.left < line.left && line.left - label.right < line.size * 8.0;
+    if !beside || !is_row(label, line) {
+        return false;
+    }
+    let wide = |line: &Line| line.right - line.left > line.size * 12.0;
+    let column = |other: &Line| {
+        let step = (other.baseline - label.baseline).abs();
+        step < label.size * 1.6 && other.overlaps_across(label) && (wide(label) || wide(other))
+    };
+    let around = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
+    !around.filter_map(|at| settled.get(at)).any(column)
+}
+
+fn is_row(a: &Line, b: &Line) -> bool {
+    (a.baseline - b.baseline).abs() < b.size * 0.4
 }
 
 /// Behind the last line that stands above it in its column, or to its left in its row.
 fn place_of(line: &Line, settled: &[Line]) -> usize {
-    let row = |other: &Line| (other.baseline - line.baseline).abs() < line.size * 0.4;
+    let row = |other: &Line| is_row(other, line);
     let above = |other: &Line| other.baseline < line.baseline && other.overlaps_across(line);
     let before = |other: &&Line| {
         if row(other) {

@@ -70,6 +70,53 @@ fn a_list_of_contents_is_no_table() {
     assert!(tables(&read("a.pdf", &samples::pdf::drawn(&page))).is_empty());
 }
 
+const SENTENCE: &str = "What follows is the law of the mill, as the miller wrote it down himself.";
+
+#[test]
+fn labels_printed_before_all_texts_are_read_each_with_its_own() {
+    let labels = [("[One]", 700), ("[Two]", 660), ("[Three]", 620)];
+    let mut page = at(72, 740, SENTENCE);
+    for (label, y) in labels {
+        page.push_str(&at(72, y, label));
+    }
+    for (label, y) in labels {
+        page.push_str(&at(
+            130,
+            y,
+            &format!("The text that belongs to {label} and goes on"),
+        ));
+        page.push_str(&at(130, y - 13, "with a second line below the first one."));
+    }
+    let parsed = read("a.pdf", &samples::pdf::drawn(&page));
+    let mut from = 0;
+    for (label, _) in labels {
+        let label_at = parsed.text[from..].find(label).expect(label) + from;
+        let text_at = parsed
+            .text
+            .find(&format!("belongs to {label}"))
+            .expect(label);
+        assert!(label_at < text_at, "{}", parsed.text);
+        from = text_at;
+    }
+    let headings = parsed.atoms.iter();
+    let headings = headings.filter(|atom| matches!(atom.kind, AtomKind::Heading { .. }));
+    assert_eq!(headings.count(), 0, "{:?}", parsed.atoms);
+}
+
+#[test]
+fn remarks_beside_running_text_do_not_tear_it() {
+    let mut page = at(72, 740, SENTENCE);
+    for (y, remark) in [(700, "Sluices"), (687, "and weirs,"), (674, "mostly")] {
+        page.push_str(&at(72, y, remark));
+    }
+    for y in [700, 687, 674] {
+        page.push_str(&at(160, y, SENTENCE));
+    }
+    let parsed = read("a.pdf", &samples::pdf::drawn(&page));
+    let paragraph = [SENTENCE; 3].join(" ");
+    assert!(parsed.text.contains(&paragraph), "{}", parsed.text);
+}
+
 #[test]
 fn a_caption_and_its_picture_are_one_figure() {
     let picture = "q 200 0 0 150 72 500 cm BI /W 1 /H 1 /BPC 8 /CS /G ID \u{7f} EI Q\n";
