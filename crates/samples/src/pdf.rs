@@ -265,9 +265,10 @@ pub fn drawn(content: &str) -> Vec<u8> {
         "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
         "<</Type/Pages/Kids[3 0 R]/Count 1>>".to_owned(),
         "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R\
-         /Resources<</Font<</F 5 0 R>>>>>>"
+         /Resources<</Font<</F 5 0 R/M 6 0 R>>>>>>"
             .to_owned(),
         format!("<</Length {length}>>stream\n{content}\nendstream"),
         "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>".to_owned(),
+        "<</Type/Font/Subtype/Type1/BaseFont/AAAAAA+CMMI10/Encoding/WinAnsiEncoding>>".to_owned(),
     ])
 }

@@ -15,7 +15,7 @@ use super::page::PageText;
 use super::prose::{self, Vocabulary};
 use super::scan;
 use super::table::{self, Run};
-use super::{aligned, figure, furniture};
+use super::{aligned, figure, formula, furniture};
 use crate::{Error, Piece, TextBuilder};
 
 pub(super) fn assemble(
@@ -30,7 +30,8 @@ pub(super) fn assemble(
     let (mut all, mut pictures) = (Vec::new(), HashMap::new());
     for page in pages {
         pictures.insert(page.number, page.images);
-        all.extend(page_blocks(page.number, page.lines, &page.rulings, &body));
+        let blocks = page_blocks(page.number, page.lines, &page.rulings, &body);
+        all.extend(formula::find(blocks, &body));
     }
     let texts: Vec<String> = all
         .iter()
@@ -151,6 +152,7 @@ impl Writer<'_> {
         let note = block.first().note_mark().map(str::to_owned);
         match (block.shape, level) {
             (Shape::Table(table), _) => Piece::table(table),
+            (Shape::Formula, _) => Piece::new(AtomKind::Formula, text),
             (Shape::Listing, _) => Piece::new(AtomKind::Code { language: None }, text),
             (_, Some(level)) => {
                 self.indents.clear();

@@ -23,6 +23,8 @@ pub(super) enum Shape {
     /// A typewriter face: line ends and indents mean something.
     Listing,
     Table(Table),
+    /// On lines of its own, away from the text around it.
+    Formula,
     Furniture,
 }
 

@@ -145,6 +145,46 @@ fn readable(text: &str) -> Option<String> {
     (!out.is_empty()).then_some(out)
 }
 
+/// How the names of TeX's fonts for formulas begin; others have `Math` in theirs.
+const MATH: &[&str] = &[
+    "cmmi",
+    "cmsy",
+    "cmex",
+    "cmmib",
+    "cmbsy",
+    "msam",
+    "msbm",
+    "eufm",
+    "eusm",
+    "eurm",
+    "rsfs",
+    "lmmi",
+    "lmsy",
+    "lmex",
+    "txmi",
+    "txsy",
+    "txex",
+    "ntxmi",
+    "ntxsy",
+    "ntxex",
+    "pxmi",
+    "pxsy",
+    "pxex",
+    "newpxmi",
+    "mtmi",
+    "mtsy",
+    "mtex",
+    "mt2mi",
+    "mt2sy",
+    "zptmcm",
+    "stmary",
+    "esint",
+    "bbold",
+    "dsrom",
+    "fourier-m",
+    "eulervm",
+];
+
 fn descriptor<'a>(dict: &Dict<'a>) -> Option<Dict<'a>> {
     dict.get::<Dict<'_>>(b"FontDescriptor").or_else(|| {
         let descendants = dict.get::<Array<'_>>(b"DescendantFonts")?;
@@ -173,6 +213,7 @@ fn face(dict: &Dict<'_>) -> Face {
         mono: flags & FIXED_PITCH != 0
             || has(&["mono", "courier", "typewriter", "consol", "fixed"])
             || begins(&["cmtt", "cmsltt", "sftt", "ectt", "lmtt", "txtt", "menlo"]),
+        math: has(&["math"]) || begins(MATH),
     }
 }
 

@@ -18,6 +18,7 @@ pub(super) struct Look {
     pub(super) bold: u32,
     pub(super) italic: u32,
     pub(super) mono: u32,
+    pub(super) math: u32,
 }
 
 impl Look {
@@ -26,6 +27,7 @@ impl Look {
         self.bold += u32::from(face.bold);
         self.italic += u32::from(face.italic);
         self.mono += u32::from(face.mono);
+        self.math += u32::from(face.math);
     }
 
     pub(super) fn add(&mut self, other: Self) {
@@ -33,6 +35,7 @@ impl Look {
         self.bold += other.bold;
         self.italic += other.italic;
         self.mono += other.mono;
+        self.math += other.math;
     }
 
     pub(super) fn is_bold(&self) -> bool {

@@ -32,6 +32,8 @@ pub(super) struct Face {
     pub(super) bold: bool,
     pub(super) italic: bool,
     pub(super) mono: bool,
+    /// Made for formulas alone.
+    pub(super) math: bool,
 }
 
 /// One glyph where it is printed. Coordinates are points from the page's top left.

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! page ► content (glyphs, rulings) ► fragment ► line ► order      scan, for a picture
-//! pages ► furniture ► table, aligned ► block ► heading, figure ► assemble (pieces)
+//! pages ► furniture ► table, aligned ► block ► formula ► heading, figure ► assemble (pieces)
 //! ```
 //!
 //! A page that cannot be read is a gap. What hayro cannot survive (endless allocation,
@@ -49,6 +49,8 @@ mod aligned;
 mod block;
 
 mod marker;
+
+mod formula;
 
 mod outline;
 

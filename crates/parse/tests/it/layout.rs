@@ -73,6 +73,40 @@ fn a_list_of_contents_is_no_table() {
 const SENTENCE: &str = "What follows is the law of the mill, as the miller wrote it down himself.";
 
 #[test]
+fn a_formula_on_its_own_line_is_one_with_what_stands_under_it() {
+    let printed = "BT /M 11 Tf 250 700 Td (P) Tj /F 11 Tf ( = ) Tj /M 11 Tf (mv) Tj ET\n";
+    let page = at(72, 730, SENTENCE)
+        + printed
+        + &at(500, 700, "\\(1\\)")
+        + &at(262, 687, "2")
+        + &at(72, 650, SENTENCE);
+    let parsed = read("a.pdf", &samples::pdf::drawn(&page));
+    let texts: Vec<_> = parsed
+        .atoms
+        .iter()
+        .map(|atom| (&atom.kind, &parsed.text[atom.span.bytes()]))
+        .collect();
+    let sentence = (&AtomKind::Paragraph, SENTENCE);
+    let formula = (&AtomKind::Formula, "P = mv (1) 2");
+    assert_eq!(texts, [sentence, formula, sentence]);
+}
+
+#[test]
+fn a_formula_within_a_sentence_or_set_in_words_is_text() {
+    let math = "/M 11 Tf (P) Tj /F 11 Tf ( = ) Tj /M 11 Tf (mv) Tj /F 11 Tf";
+    let page = at(72, 730, SENTENCE)
+        + &format!("BT /F 11 Tf 72 700 Td {math} ( is the law of this mill.) Tj ET\n")
+        + &format!("BT /F 11 Tf 150 670 Td (where) Tj ( ) Tj {math} ( holds all year) Tj ET\n")
+        + &at(72, 640, SENTENCE);
+    let parsed = read("a.pdf", &samples::pdf::drawn(&page));
+    let formulas = parsed
+        .atoms
+        .iter()
+        .filter(|atom| atom.kind == AtomKind::Formula);
+    assert_eq!(formulas.count(), 0, "{:?}", parsed.atoms);
+}
+
+#[test]
 fn labels_printed_before_all_texts_are_read_each_with_its_own() {
     let labels = [("[One]", 700), ("[Two]", 660), ("[Three]", 620)];
     let mut page = at(72, 740, SENTENCE);
