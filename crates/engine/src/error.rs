@@ -197,7 +197,14 @@ fn of_embedding(error: &providers::Error) -> Disposition {
             why: "the embedding provider asked us to slow down".to_owned(),
             after: retry_after.unwrap_or(THROTTLE),
         },
-        Kind::Transient { retry_after } => Disposition::Retry { after: retry_after },
+        // It says when it will be there again: until then nothing fails, it is not our turn.
+        Kind::Transient {
+            retry_after: Some(after),
+        } => Disposition::Wait {
+            why: error.to_string(),
+            after,
+        },
+        Kind::Transient { retry_after: None } => Disposition::Retry { after: None },
         Kind::Input { .. } => Disposition::Reject,
         // A person can change that, and then everything goes on by itself.
         Kind::Quota => Disposition::Wait {
@@ -220,13 +227,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_service_left_alone_and_an_empty_account_are_waited_for() {
+    fn whatever_names_its_wait_is_waited_for_and_so_is_an_empty_account() {
         let after = Duration::from_secs(5);
+        let busy = providers::Error::Unavailable {
+            status: 503,
+            retry_after: Some(after),
+            message: "back soon".to_owned(),
+        };
         let open = providers::Error::CircuitOpen { retry_after: after };
         let quota = providers::Error::Quota {
             message: "pay first".to_owned(),
         };
-        for (error, wait) in [(open, after), (quota, QUOTA)] {
+        for (error, wait) in [(open, after), (busy, after), (quota, QUOTA)] {
             let disposition = Error::from(Arc::new(error)).disposition();
             assert!(matches!(disposition, Disposition::Wait { after, .. } if after == wait));
         }

@@ -159,3 +159,110 @@ async fn a_service_that_keeps_failing_is_left_alone_for_a_while() {
         assert_eq!(double.request_sizes().len(), 5);
     }
 }
+
+/// Four texts, one of which the double refuses.
+fn texts_with_poison_at(index: usize) -> Vec<String> {
+    let mut texts = texts(4);
+    texts[index] = "poison".to_owned();
+    texts
+}
+
+#[tokio::test]
+async fn one_refused_input_is_found_in_whatever_words_and_the_others_are_embedded_once() {
+    for (body, at) in [
+        (double::CONTEXT_LENGTH, 0),
+        (double::CONTEXT_LENGTH, 3),
+        (double::UNHEARD_OF, 0),
+        (double::UNHEARD_OF, 2),
+    ] {
+        let double = Double::start(vec![]).await;
+        double.refuse("poison", Answer::status(400).body(body));
+        let embedder = OpenAiEmbedder::open(&settings(&double)).unwrap();
+        let mut texts = texts_with_poison_at(at);
+        let error = embedder.embed_passages(&texts).await.unwrap_err();
+        assert_eq!(error.kind(), Kind::Input { index: at }, "{error}");
+        texts.remove(at);
+        assert_all_embedded_once(&double, &embedder, &texts).await;
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_refuses_everything_is_not_put_down_to_one_input() {
+    let double = Double::start(vec![]).await;
+    double.refuse("passage", Answer::status(400).body(double::UNHEARD_OF));
+    let embedder = OpenAiEmbedder::open(&settings(&double)).unwrap();
+    let error = embedder.embed_passages(&texts(4)).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Misconfigured, "{error}");
+    assert_eq!(double.request_sizes(), [4, 2, 1, 1]);
+}
+
+#[tokio::test]
+async fn a_refused_request_is_halved_itself_however_much_others_may_send() {
+    let too_large = Answer::status(400).body(double::TOO_MANY_TOKENS);
+    let double = Double::start(vec![too_large]).await;
+    let embedder = OpenAiEmbedder::open(&OpenAiSettings {
+        max_batch_items: 128,
+        ..settings(&double)
+    });
+    assert_all_embedded_once(&double, &embedder.unwrap(), &texts(2)).await;
+    assert_eq!(double.request_sizes(), [2, 1, 1]);
+}
+
+#[tokio::test]
+async fn a_call_of_many_inputs_is_tried_again() {
+    let double = Double::start(vec![Answer::status(500)]).await;
+    let embedder = OpenAiEmbedder::open(&OpenAiSettings {
+        max_batch_items: 128,
+        ..settings(&double)
+    });
+    assert_all_embedded_once(&double, &embedder.unwrap(), &texts(100)).await;
+}
+
+#[tokio::test]
+async fn a_limit_on_requests_that_speaks_of_billing_is_a_limit() {
+    let limit = Answer::status(429).body(double::TOO_MANY_REQUESTS);
+    let double = Double::start(vec![limit.header("retry-after", "12")]).await;
+    let embedder = OpenAiEmbedder::open(&settings(&double)).unwrap();
+    let error = embedder.embed_passages(&texts(1)).await.unwrap_err();
+    let retry_after = Some(Duration::from_secs(12));
+    assert_eq!(error.kind(), Kind::Throttled { retry_after }, "{error}");
+}
+
+#[tokio::test]
+async fn a_wait_is_kept_by_every_call_whatever_names_it() {
+    let busy = Answer::status(503).header("retry-after", "12");
+    let nearly_spent = Answer::good()
+        .header("x-ratelimit-limit-requests", "10")
+        .header("x-ratelimit-remaining-requests", "0")
+        .header("x-ratelimit-reset-requests", "2m0s");
+    for answer in [busy, nearly_spent] {
+        let double = Double::start(vec![answer]).await;
+        let embedder = OpenAiEmbedder::open(&settings(&double)).unwrap();
+        // Answered or not, it says that there is nothing for twelve seconds.
+        let _ = embedder.embed_passages(&texts(1)).await;
+        for _ in 0..3 {
+            let error = embedder.embed_query("anything").await.unwrap_err();
+            assert!(matches!(error, Error::Throttled { .. }), "{error}");
+        }
+        assert_eq!(double.request_sizes(), [1], "nothing else has left");
+        later(Duration::from_secs(12)).await;
+        embedder.embed_query("anything").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_date_to_come_back_at_is_understood_of_a_service_that_tells_no_date() {
+    let answer = Answer::status(429).header("retry-after", "Fri, 31 Dec 9999 23:59:59 GMT");
+    let double = Double::start(vec![answer]).await;
+    let embedder = OpenAiEmbedder::open(&settings(&double)).unwrap();
+    let error = embedder.embed_passages(&texts(1)).await.unwrap_err();
+    let retry_after = Some(Duration::from_secs(24 * 60 * 60));
+    assert_eq!(error.kind(), Kind::Throttled { retry_after }, "{error}");
+}
+
+/// Moves the clock; it runs on afterwards, as what is on the network does not wait for it.
+async fn later(by: Duration) {
+    tokio::time::pause();
+    tokio::time::advance(by).await;
+    tokio::time::resume();
+}

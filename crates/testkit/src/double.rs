@@ -10,8 +10,13 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
 pub const RATE_LIMIT: &str = r#"{"error":{"message":"Rate limit reached for double on tokens per min (TPM): Limit 1000, Used 976, Requested 70. Please try again in 3ms.","type":"tokens","param":null,"code":"rate_limit_exceeded"}}"#;
+pub const TOO_MANY_REQUESTS: &str = r#"{"error":{"message":"Rate limit reached for double on requests per min (RPM): Limit 3, Used 3, Requested 1. Please try again in 20s. You can increase your rate limit by adding a payment method to your account at https://platform.openai.com/account/billing.","type":"requests","param":null,"code":"rate_limit_exceeded"}}"#;
 pub const QUOTA: &str = r#"{"error":{"message":"You exceeded your current quota, please check your plan","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}"#;
 pub const TOO_MANY_TOKENS: &str = r#"{"error":{"message":"Requested 416735 tokens, max 300000 tokens per request","type":"max_tokens_per_request","param":null,"code":"max_tokens_per_request"}}"#;
+/// As Ollama says it of one input among many.
+pub const CONTEXT_LENGTH: &str = r#"{"error":{"message":"the input length exceeds the context length","type":"invalid_request_error","param":null,"code":null}}"#;
+/// As nobody says it: in words that are not known here.
+pub const UNHEARD_OF: &str = r#"{"error":{"message":"that will not do"}}"#;
 
 const DIMENSION: usize = 8;
 
@@ -107,9 +112,20 @@ pub fn vector(text: &str) -> Vec<f32> {
 #[derive(Default)]
 struct Seen {
     script: std::collections::VecDeque<Answer>,
+    /// A request that holds this word is answered so.
+    refused: Option<(&'static str, Answer)>,
     sizes: Vec<usize>,
     keys: Vec<String>,
     answered: Vec<String>,
+}
+
+impl Seen {
+    fn next(&mut self, texts: &[String]) -> Answer {
+        match &self.refused {
+            Some((word, answer)) if texts.iter().any(|text| text.contains(word)) => answer.clone(),
+            _ => self.script.pop_front().unwrap_or_else(Answer::good),
+        }
+    }
 }
 
 pub struct Double {
@@ -131,6 +147,11 @@ impl Double {
 
     pub fn url(&self) -> String {
         self.url.clone()
+    }
+
+    /// From now on a request is answered so if any of its texts holds the word.
+    pub fn refuse(&self, word: &'static str, answer: Answer) {
+        self.seen.lock().unwrap().refused = Some((word, answer));
     }
 
     pub fn request_sizes(&self) -> Vec<usize> {
@@ -178,7 +199,7 @@ async fn serve(stream: TcpStream, seen: Arc<Mutex<Seen>>) {
     assert_eq!(request["encoding_format"], "base64");
     let answer = {
         let mut seen = seen.lock().unwrap();
-        let answer = seen.script.pop_front().unwrap_or_else(Answer::good);
+        let answer = seen.next(&texts);
         seen.sizes.push(texts.len());
         seen.keys.push(key);
         if answer.is_good() {

@@ -88,7 +88,7 @@ impl CohereReranker {
             documents: passages,
         };
         let answer = self.http.ask(&body, wire::longest(passages)).await?;
-        wire::scores(&answer, passages.len())
+        wire::scores(&answer.bytes, passages.len())
     }
 
     fn wait_after(&self, error: &Error, attempt: u32, passages: &[String]) -> Option<Duration> {

@@ -1,15 +1,23 @@
 //! One request for vectors, one answer.
 
+use std::time::Duration;
+
 use reqwest::Url;
 
 use super::wire;
-use crate::remote::Http;
+use crate::remote::{Http, wait};
 use crate::{Error, OpenAiSettings};
 
 /// More than this beside the vectors themselves is not an answer.
 const ENVELOPE: usize = 1 << 20;
 /// A float written out in JSON, with its comma, at its longest.
 const WRITTEN_FLOAT: usize = 32;
+
+/// Vectors, and how long a limit now used up takes to bear as much again.
+pub struct Answer {
+    pub vectors: Vec<Vec<f32>>,
+    pub refill: Option<Duration>,
+}
 
 pub struct Client {
     http: Http,
@@ -31,8 +39,13 @@ impl Client {
         })
     }
 
-    /// One unit vector of `dimension` per text, in order.
-    pub async fn ask(&self, texts: &[&str], dimension: usize) -> Result<Vec<Vec<f32>>, Error> {
+    /// One unit vector of `dimension` per text, in order; they have about so many tokens.
+    pub async fn ask(
+        &self,
+        texts: &[&str],
+        dimension: usize,
+        tokens: usize,
+    ) -> Result<Answer, Error> {
         let body = wire::Request {
             model: &self.model,
             input: texts,
@@ -40,7 +53,10 @@ impl Client {
             dimensions: self.shorten_to,
         };
         let most = ENVELOPE + texts.len() * dimension * WRITTEN_FLOAT;
-        let bytes = self.http.ask(&body, most).await?;
-        wire::vectors(&bytes, texts.len(), dimension)
+        let answer = self.http.ask(&body, most).await?;
+        Ok(Answer {
+            vectors: wire::vectors(&answer.bytes, texts.len(), dimension)?,
+            refill: wait::refill(&answer.headers, tokens),
+        })
     }
 }

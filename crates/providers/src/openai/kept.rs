@@ -18,7 +18,7 @@ pub struct Kept {
 #[derive(Default)]
 struct Inner {
     vectors: HashMap<ContentHash, Vec<f32>>,
-    /// Oldest first; may name vectors taken since.
+    /// Oldest first.
     order: VecDeque<ContentHash>,
 }
 
@@ -28,18 +28,43 @@ impl Kept {
         if inner.vectors.is_empty() {
             return None;
         }
-        inner.vectors.remove(&ContentHash::of(text.as_bytes()))
+        let hash = ContentHash::of(text.as_bytes());
+        let vector = inner.vectors.remove(&hash)?;
+        // Put back, it is young again.
+        inner.order.retain(|known| *known != hash);
+        Some(vector)
     }
 
     pub fn put(&self, text: &str, vector: Option<Vec<f32>>) {
         let Some(vector) = vector else { return };
         let hash = ContentHash::of(text.as_bytes());
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.vectors.insert(hash, vector);
-        inner.order.push_back(hash);
+        if inner.vectors.insert(hash, vector).is_none() {
+            inner.order.push_back(hash);
+        }
         while inner.order.len() > MOST {
             let oldest = inner.order.pop_front().expect("not empty");
             inner.vectors.remove(&oldest);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_and_put_back_again_and_again_is_kept() {
+        let kept = Kept::default();
+        for _ in 0..2 * MOST {
+            kept.put("old", Some(vec![1.0]));
+            assert_eq!(kept.take("old"), Some(vec![1.0]));
+        }
+        kept.put("old", Some(vec![1.0]));
+        for n in 1..MOST {
+            kept.put(&n.to_string(), Some(vec![2.0]));
+        }
+        assert_eq!(kept.take("old"), Some(vec![1.0]));
+        assert_eq!(kept.take("old"), None);
     }
 }

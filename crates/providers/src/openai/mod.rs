@@ -5,12 +5,13 @@
 //! one request answered is kept when a later one fails, so trying the call again
 //! asks only for what is missing: nothing is lost and nothing is embedded twice.
 
+mod call;
 mod client;
 mod kept;
 mod wire;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use model::{ModelName, TokenCounter};
@@ -18,6 +19,7 @@ use model::{ModelName, TokenCounter};
 use crate::estimate::Estimate;
 use crate::remote::{Health, Retry, now};
 use crate::{Embedder, Error, Kind, ModelInfo, OpenAiSettings};
+use call::Call;
 use client::Client;
 use kept::Kept;
 
@@ -68,8 +70,10 @@ impl OpenAiEmbedder {
 
     async fn embed(&self, inputs: Vec<String>) -> Result<Vec<Vec<f32>>, Error> {
         let tokens = self.check(&inputs)?;
-        let mut answers: Vec<_> = inputs.iter().map(|text| self.kept.take(text)).collect();
-        let outcome = self.fill(&inputs, &tokens, &mut answers).await;
+        let known = inputs.iter().map(|text| self.kept.take(text)).collect();
+        let mut call = Call::new(self, &inputs, tokens, known);
+        let outcome = call.fill().await;
+        let answers = call.into_answers();
         if let Err(error) = outcome {
             for (text, vector) in inputs.iter().zip(answers) {
                 self.kept.put(text, vector);
@@ -100,104 +104,60 @@ impl OpenAiEmbedder {
         inputs.iter().enumerate().map(tokens).collect()
     }
 
-    /// Asks for what is missing until nothing is.
-    async fn fill(
-        &self,
-        inputs: &[String],
-        tokens: &[usize],
-        answers: &mut [Option<Vec<f32>>],
-    ) -> Result<(), Error> {
-        let mut attempt = 0;
-        loop {
-            let missing = (0..inputs.len()).filter(|i| answers[*i].is_none());
-            let request = self.next_request(missing, tokens);
-            if request.is_empty() {
-                return Ok(());
+    /// One request of about so many tokens.
+    async fn ask(&self, texts: &[&str], tokens: usize) -> Result<Vec<Vec<f32>>, Error> {
+        self.health.may_be_asked(now())?;
+        let dimension = self.info.dimension as usize;
+        let answer = self.client.ask(texts, dimension, tokens).await;
+        match answer {
+            Ok(answer) => {
+                self.learn_of_success(answer.refill, now());
+                Ok(answer.vectors)
             }
-            match self.send(inputs, &request).await {
-                Ok(vectors) => {
-                    attempt = 0;
-                    for (index, vector) in request.into_iter().zip(vectors) {
-                        answers[index] = Some(vector);
-                    }
-                }
-                // Halved, it is asked again until one input is left to blame.
-                Err(Error::TooMuch { .. }) if request.len() > 1 => {}
-                // Leaving it alone is the point; others may have better to do meanwhile.
-                Err(error @ Error::CircuitOpen { .. }) => return Err(error),
-                Err(error) => {
-                    attempt += 1;
-                    self.wait_or_give_up(blame(error, &request), attempt, tokens)
-                        .await?;
-                }
+            Err(error) => {
+                self.learn_of(&error, now());
+                Err(error)
             }
         }
     }
 
-    /// As many of the missing inputs as may go together now.
-    fn next_request(&self, missing: impl Iterator<Item = usize>, tokens: &[usize]) -> Vec<usize> {
-        let mut total = 0;
-        let fits = |index: &usize| {
-            total += tokens[*index];
-            total <= MOST_TOKENS || total == tokens[*index]
-        };
-        let size = self.health.vitals().pace.size();
-        missing.take(size).take_while(fits).collect()
-    }
-
-    async fn send(&self, inputs: &[String], request: &[usize]) -> Result<Vec<Vec<f32>>, Error> {
-        self.health.may_be_asked(now())?;
-        let texts: Vec<_> = request
-            .iter()
-            .map(|index| inputs[*index].as_str())
-            .collect();
-        let answer = self.client.ask(&texts, self.info.dimension as usize).await;
-        self.learn(answer.as_ref().err(), now());
-        answer
-    }
-
-    /// What an answer, or its failure, says about the service.
-    fn learn(&self, failure: Option<&Error>, now: Instant) {
+    /// `refill` is how long a limit that is used up takes to bear as much again.
+    fn learn_of_success(&self, refill: Option<Duration>, now: Instant) {
         let mut health = self.health.vitals();
-        match failure {
-            None => {
+        health.breaker.answered();
+        health.pace.answered();
+        if let Some(wait) = refill {
+            health.pace.hold_until(now + wait);
+        }
+    }
+
+    /// What a failure says about the service.
+    fn learn_of(&self, error: &Error, now: Instant) {
+        let mut health = self.health.vitals();
+        let named = match error.kind() {
+            // The service is well; the call sends less at once.
+            _ if matches!(error, Error::TooMuch { .. }) => {
                 health.breaker.answered();
-                health.pace.answered();
+                None
             }
-            Some(Error::TooMuch { .. }) => {
+            Kind::Throttled { retry_after } => {
                 health.breaker.answered();
                 health.pace.pushed_too_hard();
+                retry_after
             }
-            Some(error) => match error.kind() {
-                Kind::Throttled { retry_after } => {
-                    health.breaker.answered();
-                    health.pace.pushed_too_hard();
-                    let until = retry_after.map(|wait| now + wait);
-                    until.into_iter().for_each(|at| health.pace.hold_until(at));
-                }
-                Kind::Transient { .. } => {
-                    health.breaker.failed(now);
-                    health.pace.pushed_too_hard();
-                }
-                Kind::Input { .. } | Kind::Quota | Kind::Misconfigured => {
-                    health.breaker.answered();
-                }
-            },
-        }
-    }
-
-    async fn wait_or_give_up(
-        &self,
-        error: Error,
-        attempt: u32,
-        salt: &[usize],
-    ) -> Result<(), Error> {
-        let salt = salt.iter().fold(0, |salt, t| salt * 31 + *t as u64);
-        let Some(wait) = self.retry.wait(error.kind(), attempt, salt) else {
-            return Err(error);
+            Kind::Transient { retry_after } => {
+                health.breaker.failed(now);
+                health.pace.pushed_too_hard();
+                retry_after
+            }
+            Kind::Input { .. } | Kind::Quota | Kind::Misconfigured => {
+                health.breaker.answered();
+                None
+            }
         };
-        tokio::time::sleep(wait).await;
-        Ok(())
+        if let Some(wait) = named {
+            health.pace.hold_until(now + wait);
+        }
     }
 }
 
@@ -223,17 +183,6 @@ impl Embedder for OpenAiEmbedder {
             .embed(vec![format!("{}{query}", self.prefixes.0)])
             .await?;
         Ok(vectors.remove(0))
-    }
-}
-
-/// A request of one input that is too much names that input.
-fn blame(error: Error, request: &[usize]) -> Error {
-    match error {
-        Error::TooMuch { message } => Error::InputRefused {
-            index: request[0],
-            message,
-        },
-        other => other,
     }
 }
 

@@ -1,6 +1,6 @@
 //! A status, headers and a body to the error they mean.
 
-use reqwest::header::HeaderMap;
+use reqwest::header::{HeaderMap, LOCATION};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -54,8 +54,9 @@ fn bare(body: &[u8]) -> Detail {
     }
 }
 
+/// Only an error inside a success means another status than it says.
 fn meant_status(status: u16, detail: &Detail) -> u16 {
-    if status >= 400 {
+    if status >= 300 {
         return status;
     }
     let code = match &detail.code {
@@ -70,24 +71,40 @@ fn meant_status(status: u16, detail: &Detail) -> u16 {
     }
 }
 
+/// The account is empty. Only as a type or a code: the message of a mere rate limit speaks of
+/// plans and billing, too.
+const QUOTA: [&str; 3] = [
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+    "billing_not_active",
+];
+
+/// Too many inputs, or one that is too long, as OpenAI, vLLM, Ollama and TEI say it.
+const TOO_MUCH: [&str; 5] = [
+    "max_tokens_per_request",
+    "context_length_exceeded",
+    "context length",
+    "maximum allowed batch size",
+    "too large",
+];
+
 fn classify(status: u16, headers: &HeaderMap, detail: Detail) -> Error {
     let retry_after = wait::asked(headers, &detail.message);
-    let too_much = [
-        "max_tokens_per_request",
-        "maximum context length",
-        "too large",
-    ];
-    let quota = detail.says("insufficient_quota") || detail.says("billing");
     let message = shortened(&detail.message);
     match status {
+        // A request with a body is not sent on: somebody has to set the right address.
+        300..400 => Error::Refused {
+            status,
+            message: moved(headers),
+        },
         402 => Error::Quota { message },
-        429 if quota => Error::Quota { message },
+        400 | 403 | 429 if detail.is_any_of(&QUOTA) => Error::Quota { message },
         429 => Error::Throttled {
             retry_after,
             message,
         },
         413 => Error::TooMuch { message },
-        400 | 422 if too_much.iter().any(|words| detail.says(words)) => Error::TooMuch { message },
+        400 | 422 if TOO_MUCH.iter().any(|words| detail.says(words)) => Error::TooMuch { message },
         408 | 409 | 425 | 499.. => Error::Unavailable {
             status,
             retry_after,
@@ -97,7 +114,25 @@ fn classify(status: u16, headers: &HeaderMap, detail: Detail) -> Error {
     }
 }
 
+/// Without what follows the path: it may be a secret.
+fn moved(headers: &HeaderMap) -> String {
+    let place = headers.get(LOCATION).and_then(|to| to.to_str().ok());
+    let path = place.and_then(|to| to.split(['?', '#']).next());
+    match path.filter(|to| !to.is_empty()) {
+        Some(to) => shortened(&format!("it has moved to {to}")),
+        None => "it has moved".to_owned(),
+    }
+}
+
 impl Detail {
+    fn is_any_of(&self, words: &[&str]) -> bool {
+        let named = [self.r#type.as_deref(), self.code.as_str()];
+        named
+            .into_iter()
+            .flatten()
+            .any(|name| words.contains(&name))
+    }
+
     fn says(&self, words: &str) -> bool {
         let within = |text: &str| text.to_ascii_lowercase().contains(words);
         within(&self.message)
@@ -149,6 +184,57 @@ mod tests {
         assert_eq!(kind(429, None, "busy"), throttled(None));
         let quota = r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#;
         assert_eq!(kind(429, header, quota), Some(Kind::Quota));
+        let requests = r#"{"error":{"message":"Rate limit reached on requests per min (RPM): Limit 3. You can increase your rate limit by adding a payment method at https://platform.openai.com/account/billing.","type":"requests","code":"rate_limit_exceeded"}}"#;
+        assert_eq!(
+            kind(429, header, requests),
+            throttled(Some(Duration::from_secs(20)))
+        );
+        let stopped =
+            r#"{"error":{"message":"Billing hard limit","code":"billing_hard_limit_reached"}}"#;
+        assert_eq!(kind(400, None, stopped), Some(Kind::Quota));
+    }
+
+    #[test]
+    fn too_much_is_understood_however_it_is_said() {
+        for (status, body) in [
+            (413, "<html>"),
+            (
+                400,
+                r#"{"error":"the input length exceeds the context length"}"#,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"This model's maximum context length is 512 tokens"}}"#,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"no","code":"context_length_exceeded"}}"#,
+            ),
+            (
+                422,
+                r#"{"error":"batch size 64 > maximum allowed batch size 32","error_type":"Validation"}"#,
+            ),
+        ] {
+            let fault = of(status, &HeaderMap::new(), body.as_bytes());
+            assert!(matches!(fault, Some(Error::TooMuch { .. })), "{fault:?}");
+        }
+    }
+
+    #[test]
+    fn a_service_that_has_moved_is_said_to_have() {
+        let mut headers = HeaderMap::new();
+        let said = |headers: &HeaderMap| of(308, headers, b"").unwrap().to_string();
+        assert_eq!(
+            said(&headers),
+            "the model service refused the request with 308: it has moved"
+        );
+        let place = "https://model.example/v1/embeddings?token=hush";
+        headers.insert(LOCATION, place.parse().unwrap());
+        assert_eq!(
+            said(&headers),
+            "the model service refused the request with 308: it has moved to https://model.example/v1/embeddings"
+        );
+        assert_eq!(kind(302, None, "{}"), Some(Kind::Misconfigured));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! One request, one answer: HTTP and nothing else.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use reqwest::header::HeaderValue;
+use reqwest::header::{DATE, HeaderMap, HeaderValue};
 use reqwest::{Response, Url};
 use serde::Serialize;
 
@@ -15,6 +15,12 @@ pub(crate) struct Http {
     url: Url,
     key: Option<Secret>,
     timeout: Duration,
+}
+
+/// What came back when nothing was wrong.
+pub(crate) struct Answer {
+    pub bytes: Vec<u8>,
+    pub headers: HeaderMap,
 }
 
 impl Http {
@@ -46,17 +52,18 @@ impl Http {
 
     /// The answer, of at most `most` bytes. What is an error is one here, whether the status
     /// says so or only the body.
-    pub async fn ask(&self, body: &impl Serialize, most: usize) -> Result<Vec<u8>, Error> {
+    pub async fn ask(&self, body: &impl Serialize, most: usize) -> Result<Answer, Error> {
         let mut request = self.client.post(self.url.clone()).json(body);
         if let Some(key) = &self.key {
             request = request.bearer_auth(key.reveal());
         }
         let answer = request.send().await.map_err(|e| self.failed(e))?;
-        let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+        let status = answer.status().as_u16();
+        let headers = dated(answer.headers().clone());
         let bytes = self.read(answer, most).await?;
         match fault::of(status, &headers, &bytes) {
             Some(error) => Err(error),
-            None => Ok(bytes),
+            None => Ok(Answer { bytes, headers }),
         }
     }
 
@@ -83,4 +90,12 @@ impl Http {
             source: source.without_url(),
         }
     }
+}
+
+/// A service that does not say when it spoke spoke now.
+fn dated(mut headers: HeaderMap) -> HeaderMap {
+    let now = httpdate::fmt_http_date(SystemTime::now());
+    let now = HeaderValue::from_str(&now).expect("a date is plain text");
+    headers.entry(DATE).or_insert(now);
+    headers
 }

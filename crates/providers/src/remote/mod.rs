@@ -11,7 +11,7 @@ mod health;
 mod http;
 mod pace;
 mod retry;
-mod wait;
+pub(crate) mod wait;
 
 use std::time::Instant;
 

@@ -1,0 +1,150 @@
+//! One call: asks for what is missing until nothing is, in requests the service can bear.
+//!
+//! A request that is refused is halved until one input is left. How far is this call's own
+//! affair: what others send meanwhile neither hurries nor hinders it.
+
+use super::{MOST_TOKENS, OpenAiEmbedder};
+use crate::Error;
+
+pub struct Call<'a> {
+    embedder: &'a OpenAiEmbedder,
+    inputs: &'a [String],
+    tokens: Vec<usize>,
+    answers: Vec<Option<Vec<f32>>>,
+    /// Inputs in one request, once one was refused.
+    most: Option<usize>,
+}
+
+impl<'a> Call<'a> {
+    /// `answers` holds what is known already; `tokens` the size of each input.
+    pub fn new(
+        embedder: &'a OpenAiEmbedder,
+        inputs: &'a [String],
+        tokens: Vec<usize>,
+        answers: Vec<Option<Vec<f32>>>,
+    ) -> Self {
+        Self {
+            embedder,
+            inputs,
+            tokens,
+            answers,
+            most: None,
+        }
+    }
+
+    /// In the order of the inputs; all there once [`Call::fill`] has succeeded.
+    pub fn into_answers(self) -> Vec<Option<Vec<f32>>> {
+        self.answers
+    }
+
+    /// Asks for what is missing until nothing is.
+    pub async fn fill(&mut self) -> Result<(), Error> {
+        let mut attempt = 0;
+        loop {
+            let request = self.next_request();
+            if request.is_empty() {
+                return Ok(());
+            }
+            match self.send(&request).await {
+                Ok(()) => attempt = 0,
+                Err(error) if request.len() > 1 && may_be_one_of_them(&error) => {
+                    self.halve(request.len());
+                }
+                Err(error) => {
+                    attempt += 1;
+                    let error = self.judge(error, request[0]).await;
+                    self.wait_or_give_up(error, attempt).await?;
+                }
+            }
+        }
+    }
+
+    /// As many of the missing inputs as may go together now.
+    fn next_request(&self) -> Vec<usize> {
+        let pace = self.embedder.health.vitals().pace.size();
+        let most = self.most.map_or(pace, |most| most.min(pace));
+        let mut total = 0;
+        let fits = |index: &usize| {
+            total += self.tokens[*index];
+            total <= MOST_TOKENS || total == self.tokens[*index]
+        };
+        let missing = (0..self.inputs.len()).filter(|index| self.answers[*index].is_none());
+        missing.take(most).take_while(fits).collect()
+    }
+
+    async fn send(&mut self, request: &[usize]) -> Result<(), Error> {
+        let texts: Vec<_> = request.iter().map(|i| self.inputs[*i].as_str()).collect();
+        let tokens = request.iter().map(|i| self.tokens[*i]).sum();
+        let vectors = self.embedder.ask(&texts, tokens).await?;
+        for (index, vector) in request.iter().zip(vectors) {
+            self.answers[*index] = Some(vector);
+        }
+        Ok(())
+    }
+
+    fn halve(&mut self, refused: usize) {
+        // Others learn of it once: looking for the one at fault is no reason to slow them down.
+        if self.most.is_none() {
+            self.embedder.health.vitals().pace.pushed_too_hard();
+        }
+        self.most = Some(refused / 2);
+    }
+
+    /// Whether a refusal of this one input is the input's fault or everybody's.
+    async fn judge(&mut self, error: Error, index: usize) -> Error {
+        match error {
+            Error::TooMuch { message } => Error::InputRefused { index, message },
+            Error::Refused {
+                status: status @ (400 | 422),
+                message,
+            } => match self.passes_others(index).await {
+                Ok(true) => Error::InputRefused { index, message },
+                Ok(false) => Error::Refused { status, message },
+                Err(error) => error,
+            },
+            other => other,
+        }
+    }
+
+    /// Whether the service takes other inputs than this one. Where none was answered yet, the
+    /// one furthest from it is tried: its neighbours are often of the same document.
+    async fn passes_others(&mut self, index: usize) -> Result<bool, Error> {
+        if self.answers.iter().any(Option::is_some) {
+            return Ok(true);
+        }
+        let furthest = (0..self.inputs.len()).max_by_key(|other| other.abs_diff(index));
+        let Some(other) = furthest.filter(|other| *other != index) else {
+            return Ok(false);
+        };
+        match self.send(&[other]).await {
+            Ok(()) | Err(Error::TooMuch { .. }) => Ok(true),
+            Err(Error::Refused { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn wait_or_give_up(&self, error: Error, attempt: u32) -> Result<(), Error> {
+        // Leaving it alone is the point; others may have better to do meanwhile.
+        if let Error::CircuitOpen { .. } = error {
+            return Err(error);
+        }
+        let mix = |salt: u64, tokens: &usize| salt.wrapping_mul(31).wrapping_add(*tokens as u64);
+        let salt = self.tokens.iter().fold(0, mix);
+        let wait = self.embedder.retry.wait(error.kind(), attempt, salt);
+        tokio::time::sleep(wait.ok_or(error)?).await;
+        Ok(())
+    }
+}
+
+/// Too much together, or for one input's sake: some services refuse the whole request then,
+/// each in its own words.
+fn may_be_one_of_them(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::TooMuch { .. }
+            | Error::Refused {
+                status: 400 | 422,
+                ..
+            }
+    )
+}
