@@ -46,13 +46,17 @@ impl Alone {
     }
 
     pub async fn take_in(&self, text: &'static str) -> RunId {
+        self.take_in_as("mill.md", text.to_owned()).await
+    }
+
+    pub async fn take_in_as(&self, name: &str, text: String) -> RunId {
         let body = stream::iter([Ok::<_, std::io::Error>(text.into())]);
         let staged = self.engine.stage(Box::pin(body), 1 << 20).await.unwrap();
         let intake = Intake {
             tenant: self.kb.tenant,
-            identity: Identity::Uri(SourceUri::new("file:///mill.md").unwrap()),
+            identity: Identity::Uri(SourceUri::new(format!("file:///{name}")).unwrap()),
             promised: None,
-            filename: "mill.md".into(),
+            filename: name.into(),
             title: None,
             claimed_type: None,
             metadata: serde_json::Map::new(),

@@ -171,3 +171,46 @@ async fn what_only_a_person_can_mend_is_set_aside_and_replayed() {
         house.workers.stop(Duration::from_secs(1)).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_service_that_says_when_it_is_back_is_waited_for_however_often() {
+    // More often than a step is tried, and less than makes it be left alone.
+    let busy = Answer::status(503).header("retry-after-ms", "30");
+    let house = House::open(vec![busy; 4], PATIENT).await;
+    let run = house.alone.take_in(TEXT).await;
+    let waits = house.run_when(run, |run| run.waiting.is_some()).await;
+    let waiting = waits.waiting.unwrap();
+    assert!(waiting.contains("failed with 503"), "{waiting}");
+    let ended = house.to_the_end(run).await;
+    assert_eq!(ended.status, RunStatus::Succeeded, "{ended:?}");
+    house.nothing_lost_nothing_twice(&ended).await;
+    house.workers.stop(Duration::from_secs(1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_the_service_refuses_takes_no_other_with_it() {
+    for body in [double::CONTEXT_LENGTH, double::UNHEARD_OF] {
+        let house = House::open(vec![], PATIENT).await;
+        house
+            .double
+            .refuse("poison", Answer::status(400).body(body));
+        let mut runs = Vec::new();
+        for n in 0..12 {
+            let text = match n {
+                5 => "A measure of poison.".to_owned(),
+                _ => format!("Measure number {n} of good grain."),
+            };
+            let name = format!("{n}.txt");
+            runs.push(house.alone.take_in_as(&name, text).await);
+        }
+        for (n, run) in runs.into_iter().enumerate() {
+            let ended = house.run_when(run, has_ended).await;
+            let expected = match n {
+                5 => RunStatus::Failed,
+                _ => RunStatus::Succeeded,
+            };
+            assert_eq!(ended.status, expected, "{n}: {ended:?}");
+        }
+        house.workers.stop(Duration::from_secs(1)).await;
+    }
+}

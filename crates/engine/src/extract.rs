@@ -3,7 +3,7 @@
 use catalog::{Claim, Completion, UnitDone, UnitOutcome, Version};
 use index::{Fence, IndexedChunk, Space, UnitPlace};
 use model::{Chunk, ChunkId, ContentHash, FollowUps, Step, TokenCounter, Unit, UnitName};
-use pipeline::batch::{BatchKey, Passage};
+use pipeline::batch::{BatchKey, Passage, Reason};
 
 use crate::figures::Timed;
 use crate::objects::Key;
@@ -149,7 +149,11 @@ impl Engine {
                 self.ask_gate(claim).await?;
             }
             let window = missing.by_ref().take(embeddings.window()).collect();
-            vectors.extend(embeddings.embed(&key, window).await?);
+            let end = match missing.peek() {
+                Some(_) => Reason::Window,
+                None => Reason::EndOfDocument,
+            };
+            vectors.extend(embeddings.embed(&key, window, end).await?);
         }
         Ok(vectors)
     }

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use catalog::Page;
 use engine::objects::Key;
+use pipeline::batch::{Counts, Reason};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -119,9 +120,34 @@ async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
         kept.guarded.leases_ended,
         kept.guarded.steps_taken_over,
     );
+    batches(&gateway.engine().batches(), &mut text);
     reranks(&gateway.engine().reranks(), &mut text);
     gateway.traffic().write(&mut text);
     Ok(text)
+}
+
+/// What was embedded for documents: duplicates are passages answered without the model.
+fn batches(counts: &Counts, out: &mut String) {
+    out.push_str("# TYPE gristmill_embedding_batches_total counter\n");
+    for reason in Reason::ALL {
+        let count = counts.reasons.get(&reason).copied().unwrap_or(0);
+        let reason = reason.name();
+        let _ = writeln!(
+            out,
+            "gristmill_embedding_batches_total{{reason=\"{reason}\"}} {count}"
+        );
+    }
+    for (what, count) in [
+        ("chunks", counts.items),
+        ("tokens", counts.tokens),
+        ("duplicates", counts.duplicates),
+    ] {
+        let _ = writeln!(
+            out,
+            "# TYPE gristmill_embedding_{what}_total counter\n\
+             gristmill_embedding_{what}_total {count}"
+        );
+    }
 }
 
 fn reranks(counts: &[(&str, u64)], out: &mut String) {

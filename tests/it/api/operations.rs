@@ -32,6 +32,9 @@ async fn it_says_what_is_missing_counts_what_is_asked_and_logs_no_secrets() {
         "gristmill_http_requests_total{method=\"POST\",route=\"/v1/kbs/{kb}/search\",status=\"200\"} 1",
         "gristmill_http_request_duration_seconds_count{route=\"/v1/ingest\"} 1",
         "gristmill_queue_depth{state=\"ready\"}",
+        "gristmill_embedding_batches_total{reason=\"end_of_document\"} 1\n",
+        "gristmill_embedding_chunks_total 1\n",
+        "gristmill_embedding_duplicates_total 0\n",
     ] {
         assert!(figures.contains(name), "{name}\n{figures}");
     }

@@ -1,103 +1,107 @@
 //! Which batch leaves next, and who gets its vectors: no task, no clock.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use model::ContentHash;
 use pipeline::batch::{
-    Answer as Pushed, Batch, BatchKey, BatchLimits, Batcher, Item, Passage, Reason,
+    Answer as Pushed, Batch, BatchKey, BatchLimits, Batcher, Counts, Item, Passage, Reason,
 };
-use providers::ModelInfo;
+use providers::{Kind, ModelInfo};
 use tokio::sync::oneshot;
 
-use super::{Answer, Done, Request, Settings};
+use super::{Answer, Done, Request, Settings, locked};
 
 pub(super) struct Desk {
     limits: BatchLimits,
     lanes: HashMap<BatchKey, Lane>,
     /// Closed, in the order they closed.
     ready: VecDeque<(BatchKey, Batch<Passage>)>,
+    counts: Arc<Mutex<Counts>>,
 }
 
 struct Lane {
     batcher: Batcher<Passage>,
     /// Somebody's last passage is in the open batch: it may leave when the model is free.
-    may_leave: bool,
+    may_leave: Option<Reason>,
     waiting: HashMap<ContentHash, Vec<oneshot::Sender<Answer>>>,
-    /// Vectors of the batcher's duplicate window, oldest first.
+    /// Vectors of the last passages, oldest first.
     recent: HashMap<ContentHash, Arc<[f32]>>,
     recent_order: VecDeque<ContentHash>,
+    last_used: Duration,
 }
 
 /// Duplicates are recognised, and their vectors kept, this many passages back.
 const WINDOW: usize = 1024;
+/// So many knowledge bases nobody waits for keep their vectors.
+const IDLE_LANES: usize = 16;
 
 impl Desk {
-    pub(super) fn new(settings: Settings, info: &ModelInfo) -> Self {
+    pub(super) fn new(settings: Settings, info: &ModelInfo, counts: Arc<Mutex<Counts>>) -> Self {
         let defaults = BatchLimits::default();
         Self {
             limits: BatchLimits {
                 tokens: info.max_batch_tokens.min(defaults.tokens),
                 items: info.max_batch_items.min(defaults.items),
                 quiet: settings.quiet,
-                window: WINDOW,
+                // Duplicates are told here, where their vectors are.
+                window: 0,
             },
             lanes: HashMap::new(),
             ready: VecDeque::new(),
+            counts,
         }
     }
 
     pub(super) fn take_in(&mut self, request: Request, now: Duration) {
-        let limits = self.limits;
-        let lane = self
-            .lanes
-            .entry(request.key.clone())
-            .or_insert_with(|| Lane {
-                batcher: Batcher::new(limits),
-                may_leave: false,
-                waiting: HashMap::new(),
-                recent: HashMap::new(),
-                recent_order: VecDeque::new(),
-            });
-        let identity = request.passage.identity();
-        if let Some(vector) = lane.recent.get(&identity) {
-            let _ = request.reply.send(Ok(vector.clone()));
-            return;
+        let Request {
+            key,
+            passage,
+            ends,
+            reply,
+        } = request;
+        let lane = self.lanes.entry(key.clone());
+        let lane = lane.or_insert_with(|| Lane::new(self.limits));
+        lane.last_used = now;
+        let ends = ends.map(|reason| (passage.document().to_owned(), reason));
+        if lane.is_new(passage.identity(), reply) {
+            let closed = lane.push(passage, now).into_iter();
+            self.ready.extend(closed.map(|batch| (key.clone(), batch)));
+        } else {
+            locked(&self.counts).duplicates += 1;
         }
-        let under_way = lane.waiting.contains_key(&identity);
-        lane.waiting
-            .entry(identity)
-            .or_default()
-            .push(request.reply);
-        if under_way {
-            // The same passage is in a batch already; its answer serves both.
-            lane.may_leave |= request.last;
-            return;
+        if let Some((document, reason)) = ends {
+            lane.batcher.leave_document(&document);
+            lane.let_leave(reason);
         }
-        let pushed = lane.batcher.push(request.passage, now);
-        debug_assert_eq!(pushed.answer, Pushed::Taken, "neither recent nor under way");
-        if !pushed.closed.is_empty() {
-            lane.may_leave = false;
-        }
-        lane.may_leave |= request.last;
-        let closed = pushed.closed.into_iter();
-        self.ready
-            .extend(closed.map(|batch| (request.key.clone(), batch)));
     }
 
     /// A full batch, or one that only waited for the model to be free.
     pub(super) fn next_batch(&mut self) -> Option<(BatchKey, Batch<Passage>)> {
-        if let Some(ready) = self.ready.pop_front() {
-            return Some(ready);
-        }
-        let oldest = self
+        let ready = self.ready.pop_front();
+        let (key, batch) = ready.or_else(|| self.close_oldest())?;
+        locked(&self.counts).closed(&batch);
+        tracing::debug!(
+            tenant_id = %key.tenant,
+            kb = %key.kb,
+            batch_id = %batch.id,
+            reason = batch.reason.name(),
+            items = batch.items.len(),
+            tokens = batch.tokens,
+            "batch leaves"
+        );
+        Some((key, batch))
+    }
+
+    fn close_oldest(&mut self) -> Option<(BatchKey, Batch<Passage>)> {
+        let (key, lane) = self
             .lanes
             .iter_mut()
-            .map(|(key, lane)| (key.clone(), lane))
-            .filter(|(_, lane)| lane.may_leave && !lane.batcher.is_empty())
-            .min_by_key(|(_, lane)| lane.batcher.deadline());
-        oldest.and_then(|(key, lane)| Some((key, lane.close(Reason::EndOfDocument)?)))
+            .filter(|(_, lane)| lane.may_leave.is_some() && !lane.batcher.is_empty())
+            .min_by_key(|(_, lane)| lane.batcher.deadline())?;
+        let reason = lane.may_leave?;
+        Some((key.clone(), lane.close(reason)?))
     }
 
     pub(super) fn has_batches(&self) -> bool {
@@ -130,38 +134,107 @@ impl Desk {
         }
     }
 
-    /// Hands out the vectors of a batch, or its error; a failed batch may be pushed again.
-    pub(super) fn settle(&mut self, done: Done) {
-        let Some(lane) = self.lanes.get_mut(&done.key) else {
+    /// Hands out the vectors of a batch, or its error. An error about one passage is that
+    /// one's alone, and the others go again; whatever failed may be asked for anew.
+    pub(super) fn settle(&mut self, done: Done, now: Duration) {
+        let Done { key, batch, result } = done;
+        let Some(lane) = self.lanes.get_mut(&key) else {
             return;
         };
-        match done.result {
+        match result {
             Ok(vectors) => {
-                for (passage, vector) in done.batch.items.iter().zip(vectors) {
+                for (passage, vector) in batch.items.iter().zip(vectors) {
                     lane.answer(passage.identity(), vector.into());
                 }
             }
             Err(error) => {
-                let error = Arc::new(error);
-                lane.batcher.forget(&done.batch);
-                for passage in &done.batch.items {
-                    for reply in lane
-                        .waiting
-                        .remove(&passage.identity())
-                        .into_iter()
-                        .flatten()
-                    {
-                        let _ = reply.send(Err(error.clone()));
-                    }
-                }
+                lane.batcher.forget(&batch);
+                let (failed, others) = blamed(&error, batch.items);
+                lane.fail(&failed, error);
+                let closed = lane.push_again(others, batch.reason, now).into_iter();
+                self.ready.extend(closed.map(|batch| (key.clone(), batch)));
             }
+        }
+        self.forget_idle();
+    }
+
+    /// Keeps the vectors of those that were in use last: were they all kept, each knowledge
+    /// base there ever was would cost memory.
+    fn forget_idle(&mut self) {
+        let idle = self.lanes.iter().filter(|(_, lane)| lane.is_idle());
+        if idle.clone().count() > IDLE_LANES {
+            let oldest = idle.min_by_key(|(_, lane)| lane.last_used);
+            let oldest = oldest.map(|(key, _)| key.clone()).expect("some are idle");
+            self.lanes.remove(&oldest);
         }
     }
 }
 
+/// Whom an error is about, and the others.
+fn blamed(error: &providers::Error, mut items: Vec<Passage>) -> (Vec<Passage>, Vec<Passage>) {
+    match error.kind() {
+        Kind::Input { index } if index < items.len() => (vec![items.remove(index)], items),
+        _ => (items, Vec::new()),
+    }
+}
+
 impl Lane {
+    fn new(limits: BatchLimits) -> Self {
+        Self {
+            batcher: Batcher::new(limits),
+            may_leave: None,
+            waiting: HashMap::new(),
+            recent: HashMap::new(),
+            recent_order: VecDeque::new(),
+            last_used: Duration::ZERO,
+        }
+    }
+
+    /// Whether a passage is neither known nor under way. If it is, that answer serves this one.
+    fn is_new(&mut self, identity: ContentHash, reply: oneshot::Sender<Answer>) -> bool {
+        if let Some(vector) = self.recent.get(&identity) {
+            let _ = reply.send(Ok(vector.clone()));
+            return false;
+        }
+        let waiting = self.waiting.entry(identity).or_default();
+        waiting.push(reply);
+        waiting.len() == 1
+    }
+
+    fn push(&mut self, passage: Passage, now: Duration) -> Vec<Batch<Passage>> {
+        let pushed = self.batcher.push(passage, now);
+        debug_assert_eq!(pushed.answer, Pushed::Taken, "neither recent nor under way");
+        if !pushed.closed.is_empty() {
+            self.may_leave = None;
+        }
+        pushed.closed
+    }
+
+    /// What closed by it; the rest may leave with the reason it left with before.
+    fn push_again(
+        &mut self,
+        passages: Vec<Passage>,
+        reason: Reason,
+        now: Duration,
+    ) -> Vec<Batch<Passage>> {
+        let mut closed = Vec::new();
+        for passage in passages {
+            let document = passage.document().to_owned();
+            closed.extend(self.push(passage, now));
+            self.batcher.leave_document(&document);
+            self.let_leave(reason);
+        }
+        closed
+    }
+
+    fn let_leave(&mut self, reason: Reason) {
+        if !self.batcher.is_empty() {
+            self.may_leave = self.may_leave.max(Some(reason));
+        }
+    }
+
     fn close(&mut self, reason: Reason) -> Option<Batch<Passage>> {
-        self.may_leave = false;
+        self.may_leave = None;
         self.batcher.take(reason)
     }
 
@@ -179,6 +252,21 @@ impl Lane {
             }
         }
     }
+
+    fn fail(&mut self, passages: &[Passage], error: providers::Error) {
+        let error = Arc::new(error);
+        for passage in passages {
+            let waiting = self.waiting.remove(&passage.identity());
+            for reply in waiting.into_iter().flatten() {
+                let _ = reply.send(Err(error.clone()));
+            }
+        }
+    }
+
+    /// Nobody waits for anything of it.
+    fn is_idle(&self) -> bool {
+        self.waiting.is_empty()
+    }
 }
 
 #[cfg(test)]
@@ -190,9 +278,13 @@ mod tests {
     use super::*;
 
     fn key() -> BatchKey {
+        key_of(0)
+    }
+
+    fn key_of(kb: u128) -> BatchKey {
         BatchKey {
             tenant: TenantId::from_uuid(Uuid::nil()),
-            kb: KbId::from_uuid(Uuid::nil()),
+            kb: KbId::from_uuid(Uuid::from_u128(kb)),
             model: ModelName::new("test", "model"),
         }
     }
@@ -206,10 +298,20 @@ mod tests {
             max_batch_tokens: 1000,
             language_note: "",
         };
-        Desk::new(Settings::default(), &info)
+        Desk::new(Settings::default(), &info, Arc::default())
     }
 
     fn ask(desk: &mut Desk, document: u128, ordinal: u32, last: bool) -> Receiver<Answer> {
+        let ends = last.then_some(Reason::EndOfDocument);
+        ask_in(desk, key(), (document, ordinal), ends)
+    }
+
+    fn ask_in(
+        desk: &mut Desk,
+        key: BatchKey,
+        (document, ordinal): (u128, u32),
+        ends: Option<Reason>,
+    ) -> Receiver<Answer> {
         let chunk = ChunkId {
             version: VersionId::from_uuid(Uuid::from_u128(document)),
             unit: UnitName::new("start").unwrap(),
@@ -218,22 +320,24 @@ mod tests {
         let document = DocumentId::from_uuid(Uuid::from_u128(document));
         let (reply, answer) = oneshot::channel();
         let request = Request {
-            key: key(),
+            key,
             passage: Passage::new(document, chunk, format!("text {ordinal}"), 5),
-            last,
+            ends,
             reply,
         };
         desk.take_in(request, Duration::ZERO);
         answer
     }
 
-    fn done(batch: Batch<Passage>) -> Done {
+    /// The model embeds it.
+    fn succeed(desk: &mut Desk, (key, batch): (BatchKey, Batch<Passage>)) {
         let result = Ok(vec![vec![1.0]; batch.items.len()]);
-        Done {
-            key: key(),
-            batch,
-            result,
-        }
+        desk.settle(Done { key, batch, result }, Duration::ZERO);
+    }
+
+    fn fail(desk: &mut Desk, (key, batch): (BatchKey, Batch<Passage>), error: providers::Error) {
+        let result = Err(error);
+        desk.settle(Done { key, batch, result }, Duration::ZERO);
     }
 
     #[test]
@@ -279,25 +383,87 @@ mod tests {
         let mut desk = desk();
         let mut first = ask(&mut desk, 1, 0, true);
         let mut second = ask(&mut desk, 1, 0, true);
-        let (_, batch) = desk.next_batch().expect("one batch");
-        assert_eq!(batch.items.len(), 1);
-        desk.settle(done(batch));
+        let batch = desk.next_batch().expect("one batch");
+        assert_eq!(batch.1.items.len(), 1);
+        succeed(&mut desk, batch);
         let mut late = ask(&mut desk, 1, 0, true);
         assert!(desk.next_batch().is_none(), "nothing is left to embed");
         for answer in [&mut first, &mut second, &mut late] {
             assert_eq!(&*answer.try_recv().unwrap().unwrap(), &[1.0]);
         }
+        assert_eq!(locked(&desk.counts).duplicates, 2);
     }
 
     #[test]
     fn a_failed_batch_tells_everyone_and_may_be_asked_again() {
         let mut desk = desk();
         let mut asked = ask(&mut desk, 1, 0, true);
-        let (key, batch) = desk.next_batch().expect("one batch");
-        let result = Err(providers::Error::Stopped);
-        desk.settle(Done { key, batch, result });
+        let batch = desk.next_batch().expect("one batch");
+        fail(&mut desk, batch, providers::Error::Stopped);
         assert!(asked.try_recv().unwrap().is_err());
         let _again = ask(&mut desk, 1, 0, true);
         assert!(desk.next_batch().is_some());
+    }
+    #[test]
+    fn a_passage_the_model_refuses_fails_alone_and_the_others_go_again() {
+        let mut desk = desk();
+        let mut asked: Vec<_> = (1..=4)
+            .map(|document| ask(&mut desk, document, 0, true))
+            .collect();
+        let batch = desk.next_batch().expect("four are a batch");
+        let refused = providers::Error::InputRefused {
+            index: 2,
+            message: "too long".to_owned(),
+        };
+        fail(&mut desk, batch, refused);
+        let again = desk.next_batch().expect("three are left");
+        assert_eq!(again.1.items.len(), 3);
+        succeed(&mut desk, again);
+        let answers = asked.iter_mut().map(|answer| answer.try_recv().unwrap());
+        let embedded: Vec<bool> = answers.map(|answer| answer.is_ok()).collect();
+        assert_eq!(embedded, [true, true, false, true]);
+        assert!(!desk.has_batches());
+    }
+
+    #[test]
+    fn a_batch_is_counted_by_why_it_left() {
+        let mut desk = desk();
+        for ends in [None, Some(Reason::Window)] {
+            let ordinal = u32::from(ends.is_some());
+            let _asked = ask_in(&mut desk, key(), (1, ordinal), ends);
+        }
+        assert!(desk.next_batch().is_some(), "its window is full");
+        let _end = ask(&mut desk, 1, 2, true);
+        assert!(desk.next_batch().is_some(), "it has ended");
+        let counts = locked(&desk.counts);
+        assert_eq!((counts.batches, counts.items, counts.tokens), (2, 3, 15));
+        assert_eq!(counts.reasons[&Reason::Window], 1);
+        assert_eq!(counts.reasons[&Reason::EndOfDocument], 1);
+    }
+
+    #[test]
+    fn a_known_passage_at_the_end_of_a_document_holds_nothing_back() {
+        let mut desk = desk();
+        let _known = ask(&mut desk, 1, 0, true);
+        let batch = desk.next_batch().expect("one batch");
+        succeed(&mut desk, batch);
+        let _new = ask(&mut desk, 1, 1, false);
+        let _known = ask(&mut desk, 1, 0, true);
+        assert!(desk.next_batch().is_some());
+    }
+
+    #[test]
+    fn knowledge_bases_nobody_asks_for_any_more_cost_nothing() {
+        let mut desk = desk();
+        let _waits = ask_in(&mut desk, key_of(0), (1, 0), None);
+        for kb in 1..=3 * IDLE_LANES as u128 {
+            let end = Some(Reason::EndOfDocument);
+            let mut asked = ask_in(&mut desk, key_of(kb), (kb, 0), end);
+            let batch = desk.next_batch().expect("one batch");
+            succeed(&mut desk, batch);
+            assert!(asked.try_recv().unwrap().is_ok());
+        }
+        assert_eq!(desk.lanes.len(), IDLE_LANES + 1);
+        assert!(desk.lanes.contains_key(&key_of(0)), "somebody waits there");
     }
 }

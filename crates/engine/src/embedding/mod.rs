@@ -9,17 +9,17 @@
 mod desk;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use model::VersionId;
-use pipeline::batch::{Batch, BatchKey, Passage};
+use pipeline::batch::{Batch, BatchKey, Counts, Passage, Reason};
 use providers::Embedder;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::Error;
+use crate::{Engine, Error};
 use desk::Desk;
 
 #[derive(Debug, Clone, Copy)]
@@ -48,8 +48,8 @@ type Answer = Result<Arc<[f32]>, Arc<providers::Error>>;
 struct Request {
     key: BatchKey,
     passage: Passage,
-    /// The last of its window: nothing more comes from there until it is answered.
-    last: bool,
+    /// With the last of a window: nothing more comes from there until it is answered, and why.
+    ends: Option<Reason>,
     reply: oneshot::Sender<Answer>,
 }
 
@@ -58,6 +58,7 @@ pub struct Embeddings {
     requests: mpsc::Sender<Request>,
     window: usize,
     windows: Mutex<HashMap<VersionId, Weak<Semaphore>>>,
+    counts: Arc<Mutex<Counts>>,
 }
 
 /// Requests waiting to be put into a batch.
@@ -66,11 +67,14 @@ const QUEUE: usize = 1024;
 impl Embeddings {
     pub fn start(settings: Settings, embedder: Arc<dyn Embedder>) -> Self {
         let (requests, incoming) = mpsc::channel(QUEUE);
-        tokio::spawn(run(settings, embedder, incoming));
+        let counts = Arc::default();
+        let desk = Desk::new(settings, embedder.info(), Arc::clone(&counts));
+        tokio::spawn(run(settings, embedder, incoming, desk));
         Self {
             requests,
             window: settings.window,
             windows: Mutex::default(),
+            counts,
         }
     }
 
@@ -80,11 +84,13 @@ impl Embeddings {
         self.window
     }
 
-    /// One vector per passage, in order. They are of one document, and no more than a window.
+    /// One vector per passage, in order. They are of one document, and no more than a window;
+    /// `end` says whether more of what is embedded in this step follows.
     pub async fn embed(
         &self,
         key: &BatchKey,
         passages: Vec<Passage>,
+        end: Reason,
     ) -> Result<Vec<Vec<f32>>, Error> {
         let Some(first) = passages.first() else {
             return Ok(Vec::new());
@@ -95,7 +101,7 @@ impl Embeddings {
             .await
             .map_err(|_| Error::StageStopped)?;
         let mut vectors = Vec::with_capacity(passages.len());
-        for reply in self.send(key, passages).await? {
+        for reply in self.send(key, passages, end).await? {
             let vector = reply.await.map_err(|_| Error::StageStopped)??;
             vectors.push(vector.to_vec());
         }
@@ -106,6 +112,7 @@ impl Embeddings {
         &self,
         key: &BatchKey,
         group: Vec<Passage>,
+        end: Reason,
     ) -> Result<Vec<oneshot::Receiver<Answer>>, Error> {
         let last = group.len() - 1;
         let mut replies = Vec::with_capacity(group.len());
@@ -114,7 +121,7 @@ impl Embeddings {
             let request = Request {
                 key: key.clone(),
                 passage,
-                last: at == last,
+                ends: (at == last).then_some(end),
                 reply,
             };
             self.requests
@@ -153,9 +160,9 @@ async fn run(
     settings: Settings,
     embedder: Arc<dyn Embedder>,
     mut incoming: mpsc::Receiver<Request>,
+    mut desk: Desk,
 ) {
     let began = Instant::now();
-    let mut desk = Desk::new(settings, embedder.info());
     let mut calls = JoinSet::new();
     let mut open = true;
     while open || !calls.is_empty() || desk.has_batches() {
@@ -168,7 +175,7 @@ async fn run(
         let quiet_at = desk.deadline().map(|after| began + after);
         tokio::select! {
             Some(done) = calls.join_next(), if !calls.is_empty() => match done {
-                Ok(done) => desk.settle(done),
+                Ok(done) => desk.settle(done, began.elapsed()),
                 // A call runs in a task of its own, so this one cannot panic; it was aborted.
                 Err(_) => return,
             },
@@ -197,4 +204,21 @@ async fn call(embedder: Arc<dyn Embedder>, key: BatchKey, batch: Batch<Passage>)
     let task = tokio::spawn(async move { embedder.embed_passages(&inputs).await });
     let result = task.await.unwrap_or(Err(providers::Error::Stopped));
     Done { key, batch, result }
+}
+
+impl Engine {
+    /// What the batchers of all models have done since the start.
+    pub fn batches(&self) -> Counts {
+        let mut sum = Counts::default();
+        for model in std::iter::once(&self.first).chain(&self.others) {
+            sum.add(&locked(&model.embeddings.counts));
+        }
+        sum
+    }
+}
+
+fn locked(counts: &Mutex<Counts>) -> MutexGuard<'_, Counts> {
+    counts
+        .lock()
+        .expect("nothing panics while it holds the counts")
 }

@@ -117,9 +117,33 @@ pub enum Reason {
     Tokens,
     Items,
     Time,
+    /// As much of a document as may be under way is: nothing more of it comes before an answer.
+    Window,
     EndOfDocument,
     /// The owner is shutting down.
     Drain,
+}
+
+impl Reason {
+    pub const ALL: [Self; 6] = [
+        Self::Tokens,
+        Self::Items,
+        Self::Time,
+        Self::Window,
+        Self::EndOfDocument,
+        Self::Drain,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tokens => "tokens",
+            Self::Items => "items",
+            Self::Time => "time",
+            Self::Window => "window",
+            Self::EndOfDocument => "end_of_document",
+            Self::Drain => "drain",
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -154,6 +178,25 @@ pub struct Counts {
     pub tokens: u64,
     pub duplicates: u64,
     pub reasons: BTreeMap<Reason, u64>,
+}
+
+impl Counts {
+    pub fn closed<T>(&mut self, batch: &Batch<T>) {
+        self.batches += 1;
+        self.items += batch.items.len() as u64;
+        self.tokens += batch.tokens as u64;
+        *self.reasons.entry(batch.reason).or_default() += 1;
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        self.batches += other.batches;
+        self.items += other.items;
+        self.tokens += other.tokens;
+        self.duplicates += other.duplicates;
+        for (reason, count) in &other.reasons {
+            *self.reasons.entry(*reason).or_default() += count;
+        }
+    }
 }
 
 /// The state of one key. It can be stored and brought back, as a virtual object's is.
@@ -229,11 +272,16 @@ impl<T: Item> Batcher<T> {
     /// A document has no more chunks. The open batch closes once no other document is about
     /// to add to it: a thousand small files share batches, the last one does not wait.
     pub fn end_document(&mut self, document: &str) -> Option<Batch<T>> {
-        self.documents.remove(document);
+        self.leave_document(document);
         if !self.documents.is_empty() {
             return None;
         }
         self.take(Reason::EndOfDocument)
+    }
+
+    /// No more of a document is to be waited for; its owner decides when the batch closes.
+    pub fn leave_document(&mut self, document: &str) {
+        self.documents.remove(document);
     }
 
     /// When the open batch has waited long enough; `None` when nothing is waiting.
@@ -257,20 +305,14 @@ impl<T: Item> Batcher<T> {
         for identity in &identities {
             self.seen.insert(*identity, Some(id));
         }
-        self.note(&items, tokens, reason);
-        Some(Batch {
+        let batch = Batch {
             id,
             items,
             tokens,
             reason,
-        })
-    }
-
-    fn note(&mut self, items: &[T], tokens: usize, reason: Reason) {
-        self.counts.batches += 1;
-        self.counts.items += items.len() as u64;
-        self.counts.tokens += tokens as u64;
-        *self.counts.reasons.entry(reason).or_default() += 1;
+        };
+        self.counts.closed(&batch);
+        Some(batch)
     }
 
     /// A batch came to nothing: its items may be pushed again.

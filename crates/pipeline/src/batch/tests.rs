@@ -64,6 +64,32 @@ fn the_last_open_document_to_end_closes_the_batch() {
 }
 
 #[test]
+fn a_document_that_is_left_holds_no_batch_back_and_closes_none() {
+    let mut batcher = Batcher::new(limits());
+    batcher.push(item("a", 0, 10), NOW);
+    batcher.push(item("b", 0, 10), NOW);
+    batcher.leave_document("a");
+    assert_eq!(batcher.len(), 2);
+    let batch = batcher.end_document("b").unwrap();
+    assert_eq!(batch.items.len(), 2);
+}
+
+#[test]
+fn reasons_are_counted_under_the_names_they_are_stored_by() {
+    for reason in Reason::ALL {
+        let stored = serde_json::to_value(reason).unwrap();
+        assert_eq!(stored, reason.name());
+    }
+    let mut batcher = Batcher::new(limits());
+    batcher.push(item("a", 0, 10), NOW);
+    batcher.take(Reason::Window);
+    let mut sum = batcher.counts().clone();
+    sum.add(batcher.counts());
+    assert_eq!((sum.batches, sum.items, sum.tokens), (2, 2, 20));
+    assert_eq!(sum.reasons, BTreeMap::from([(Reason::Window, 2)]));
+}
+
+#[test]
 fn a_duplicate_is_answered_with_the_batch_it_went_out_in() {
     let mut batcher = Batcher::new(limits());
     batcher.push(item("d", 0, 10), NOW);
