@@ -161,6 +161,35 @@ fn a_mismatch_says_so_and_how_to_go_on() {
 }
 
 #[test]
+fn chunks_larger_than_the_model_reads_are_told_of_with_the_way_out() {
+    let text = "Of grain the miller knows a rule or two. ".repeat(20);
+    let folder = Folder::of(&[("a.md", &text)]);
+    let mill = Mill::sqlite();
+    mill.ingest(folder.path());
+    let run = |args: &[&str]| {
+        let mut less = mill.command(args);
+        let output = less.env("GRISTMILL_EMBEDDING_MAX_TOKENS", "100").output();
+        let output = output.expect("it starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), said)
+    };
+    folder.write("b.md", &text.replace("grain", "flour"));
+    let (taken, said) = run(&["ingest", path(folder.path())]);
+    assert!(!taken);
+    for told in ["254 tokens", "reads 100", "generations build"] {
+        assert!(said.contains(told), "{said}");
+    }
+    assert!(run(&["search", "grain"]).0, "what is there answers");
+    for done in [
+        run(&["generations", "build"]),
+        run(&["ingest", path(folder.path())]),
+        run(&["search", "flour"]),
+    ] {
+        assert!(done.0, "{}", done.1);
+    }
+}
+
+#[test]
 fn other_chunks_are_another_generation() {
     let words = |n: usize| format!("Of grain the miller knows rule {n}, learnt in year {n}. ");
     let text: String = (0..40).map(words).collect();

@@ -35,6 +35,16 @@ pub enum Error {
          set also.* to that model, or build a new generation (`gristmill generations build`)"
     )]
     OtherModel { serving: String, ours: String },
+    #[error(
+        "the knowledge base has chunks of up to {max} tokens, but {model} reads {limit} now: let it \
+         read {max} (embedding.max_tokens, or max_seq_length in a model's folder), or build a new \
+         generation (`gristmill generations build`)"
+    )]
+    BeyondModel {
+        model: String,
+        max: usize,
+        limit: u32,
+    },
     #[error("this server has no reranker")]
     NoReranker,
     #[error("{what}: {why}")]
@@ -84,7 +94,9 @@ impl Error {
                 after: PAUSE,
             },
             Self::CalledOff { why } => Disposition::Stop { why },
-            Self::OtherModel { .. } | Self::NotText { .. } => Disposition::Halt,
+            Self::OtherModel { .. } | Self::BeyondModel { .. } | Self::NotText { .. } => {
+                Disposition::Halt
+            }
             Self::BadRequest { .. } | Self::NoReranker => Disposition::Reject,
             // A path somebody gave: they learn what is wrong with it.
             Self::Io { .. } => Disposition::Reject,

@@ -91,11 +91,9 @@ impl Engine {
         let building = self.parts.catalog.building(kb.tenant, kb.id).await?;
         Ok(building.map(|building| {
             let waits = self.model(&building.generation).err();
-            let waits = waits.map(|_| {
-                format!(
-                    "this server does not have {}",
-                    building.generation.spec.model
-                )
+            let waits = waits.map(|error| match error {
+                Error::OtherModel { serving, .. } => format!("this server does not have {serving}"),
+                other => other.to_string(),
             });
             (building, waits)
         }))

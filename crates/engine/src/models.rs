@@ -36,8 +36,22 @@ impl Engine {
         std::iter::once(&self.first).chain(&self.others)
     }
 
-    /// A knowledge base answers only in the model it was built with.
+    /// The model of a generation for what goes into it: it reads the largest of its chunks.
     pub(crate) fn model(&self, generation: &Generation) -> Result<&Model, Error> {
+        let model = self.asked_model(generation)?;
+        let (info, max) = (model.embedder.info(), generation.spec.policy.max());
+        if max > info.max_tokens as usize {
+            return Err(Error::BeyondModel {
+                model: info.name.to_string(),
+                limit: info.max_tokens,
+                max,
+            });
+        }
+        Ok(model)
+    }
+
+    /// A knowledge base answers only in the model it was built with.
+    pub(crate) fn asked_model(&self, generation: &Generation) -> Result<&Model, Error> {
         let serving = &generation.spec.model;
         self.models()
             .find(|model| model.embedder.info().name == *serving)

@@ -183,7 +183,7 @@ impl Engine {
         let vector = if request.mode == Mode::Text {
             Vec::new()
         } else {
-            let model = self.model(&kb.serving)?;
+            let model = self.asked_model(&kb.serving)?;
             let query = model.embedder.embed_query(&request.query);
             let query = noting(&mut took.embed, query).await;
             let query = query.map_err(std::sync::Arc::new)?;

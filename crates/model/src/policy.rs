@@ -6,7 +6,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `provider:model`, such as `local:all-MiniLM-L6-v2`.
+/// `provider:model`, such as `local:all-MiniLM-L6-v2@1a2b3c4d`. What follows the `@` tells models
+/// apart that are called the same: vectors may meet where, and only where, names are equal.
 #[derive(
     Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]

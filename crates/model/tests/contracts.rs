@@ -58,7 +58,7 @@ fn request() -> Value {
         "source_uri": "upload://sha256:00",
         "original_filename": "mills.pdf",
         "content_hash": "5d5b09f6dcb2d53a5fffc60c4ac0d55fabdf556069d6631545f42aa6e3500f2e",
-        "embedding_model": "local:all-MiniLM-L6-v2",
+        "embedding_model": "local:all-MiniLM-L6-v2@1a2b3c4d",
         "embedding_dim": 384,
         "submitted_at": "2026-01-01T12:00:00Z",
     })

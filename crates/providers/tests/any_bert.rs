@@ -86,6 +86,14 @@ fn safetensors(tensors: &Tensors) -> Vec<u8> {
     clippy::disallowed_methods,
     reason = "a test's scratch folder need not survive anything"
 )]
+fn edit(file: &Path, text: &str) {
+    std::fs::write(file, text).unwrap();
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test's scratch folder need not survive anything"
+)]
 fn write(folder: &Path, tensors: &Tensors) {
     let config = json!({
         "model_type": "bert", "hidden_size": WIDTH, "intermediate_size": INNER,
@@ -107,7 +115,7 @@ fn write(folder: &Path, tensors: &Tensors) {
     ]);
     let pooling = json!({"word_embedding_dimension": WIDTH, "pooling_mode_cls_token": true});
     let prompts = json!({"prompts": {"query": "turn "}});
-    std::fs::create_dir(folder.join("1_Pooling")).unwrap();
+    std::fs::create_dir_all(folder.join("1_Pooling")).unwrap();
     for (name, value) in [
         ("config.json", config),
         ("tokenizer.json", tokenizer),
@@ -206,6 +214,38 @@ impl Textbook<'_> {
         }
         let length = x[0].iter().map(|v| v * v).sum::<f32>().sqrt();
         x[0].iter().map(|v| v / length).collect()
+    }
+}
+
+#[test]
+fn a_model_is_what_decides_its_vectors_whatever_its_folder_is_called() {
+    let tensors = tensors();
+    let mut retrained = tensors.clone();
+    retrained.get_mut("embeddings.LayerNorm.bias").unwrap().1[0] += 1.0;
+    let name = |tensors: &Tensors, file: &str, text: &str| {
+        let above = tempfile::tempdir().unwrap();
+        let folder = above.path().join("model");
+        write(&folder, tensors);
+        edit(&folder.join(file), text);
+        let opened = LocalEmbedder::open(&LocalSettings::of(folder)).unwrap();
+        opened.info().name.to_string()
+    };
+    let prompts = "config_sentence_transformers.json";
+    let same = r#"{"prompts": {"query": "turn "}}"#;
+    let first = name(&tensors, prompts, same);
+    assert!(first.starts_with("local:model@"), "{first}");
+    assert_eq!(name(&tensors, prompts, same), first);
+    // How much it reads decides no vector.
+    let shorter = r#"{"max_seq_length": 10}"#;
+    assert_eq!(name(&tensors, "sentence_bert_config.json", shorter), first);
+    let mean = r#"{"pooling_mode_mean_tokens": true}"#;
+    let others = [
+        name(&retrained, prompts, same),
+        name(&tensors, prompts, "{}"),
+        name(&tensors, "1_Pooling/config.json", mean),
+    ];
+    for other in others {
+        assert_ne!(other, first);
     }
 }
 

@@ -65,6 +65,12 @@ fn tokens_are_the_references_one_for_one() {
     }
 }
 
+#[test]
+fn its_fingerprint_is_the_same_everywhere_and_from_release_to_release() {
+    let name = embedder().info().name.as_str();
+    assert!(name.ends_with("@73b7cadd"), "{name}");
+}
+
 #[tokio::test]
 async fn vectors_are_the_references_whatever_shares_their_group() {
     let golden = golden();

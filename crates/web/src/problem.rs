@@ -193,7 +193,7 @@ impl From<engine::Error> for Problem {
         if let engine::Error::Catalog(error) = error {
             return error.into();
         }
-        if let engine::Error::OtherModel { .. } = error {
+        if let engine::Error::OtherModel { .. } | engine::Error::BeyondModel { .. } = error {
             return Self::conflict(error.to_string());
         }
         if let engine::Error::NoReranker = error {

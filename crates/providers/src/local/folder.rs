@@ -93,6 +93,11 @@ impl Folder {
         self.path.join(name)
     }
 
+    pub fn bytes(&self, name: &str) -> Result<Vec<u8>, Error> {
+        let path = self.file(name);
+        std::fs::read(&path).map_err(|source| Error::Unreadable { path, source })
+    }
+
     pub fn malformed(&self, file: &str, what: impl Into<String>) -> Error {
         Error::Malformed {
             path: self.file(file),

@@ -7,10 +7,13 @@ use super::weights::Weights;
 use crate::{Error, Precision};
 
 /// `vocabulary` is what the tokenizer needs; fewer rows than that cannot be served.
-pub fn load(folder: &Folder, vocabulary: usize, precision: Precision) -> Result<Bert, Error> {
-    let path = folder.file("model.safetensors");
-    let bytes = std::fs::read(&path).map_err(|source| Error::Unreadable { path, source })?;
-    let weights = Weights::new(folder, &bytes)?;
+pub fn load(
+    folder: &Folder,
+    bytes: &[u8],
+    vocabulary: usize,
+    precision: Precision,
+) -> Result<Bert, Error> {
+    let weights = Weights::new(folder, bytes)?;
     let config = &folder.config;
     let loading = Loading {
         products: Products::default(),

@@ -6,6 +6,7 @@
 //! on threads of their own, one each, and queries go before passages.
 
 mod bert;
+mod fingerprint;
 mod folder;
 mod lanes;
 mod linear;
@@ -21,6 +22,7 @@ use model::{ModelName, TokenCounter};
 
 use crate::tokenize::{self, Tokenizer};
 use crate::{Embedder, Error, LocalSettings, ModelInfo, Precision};
+use fingerprint::fingerprint;
 use folder::Folder;
 use lanes::{Lanes, Urgency};
 
@@ -39,11 +41,16 @@ pub struct LocalEmbedder {
 impl LocalEmbedder {
     pub fn open(settings: &LocalSettings) -> Result<Self, Error> {
         let folder = Folder::read(&settings.folder)?;
-        let tokenizer = Tokenizer::open(&folder.file("tokenizer.json"))?;
-        let bert = load::load(&folder, tokenizer.vocabulary(), settings.precision)?;
+        let words = folder.bytes("tokenizer.json")?;
+        let weights = folder.bytes("model.safetensors")?;
+        let tokenizer = Tokenizer::read(&folder.file("tokenizer.json"), &words)?;
+        let precision = settings.precision;
+        let bert = load::load(&folder, &weights, tokenizer.vocabulary(), precision)?;
+        let fingerprint = fingerprint(&folder, &words, &weights);
+        let name = name(&folder.path, precision, &fingerprint);
         let threads = settings.threads.unwrap_or_else(all_cores).max(1);
         Ok(Self {
-            info: info(&folder, &tokenizer, settings.precision)?,
+            info: info(&folder, &tokenizer, name)?,
             tokenizer: Arc::new(tokenizer),
             prefixes: folder.prefixes,
             max_length: folder.max_length,
@@ -93,7 +100,7 @@ impl Embedder for LocalEmbedder {
     }
 }
 
-fn info(folder: &Folder, tokenizer: &Tokenizer, precision: Precision) -> Result<ModelInfo, Error> {
+fn info(folder: &Folder, tokenizer: &Tokenizer, name: ModelName) -> Result<ModelInfo, Error> {
     let prefix = [&folder.prefixes.passage, &folder.prefixes.query]
         .map(|prefix| tokenizer.count(prefix))
         .into_iter()
@@ -101,7 +108,7 @@ fn info(folder: &Folder, tokenizer: &Tokenizer, precision: Precision) -> Result<
     let around = tokenizer.special_tokens() + prefix.unwrap_or(0);
     let max_tokens = folder.max_length.checked_sub(around).filter(|max| *max > 0);
     Ok(ModelInfo {
-        name: ModelName::new("local", &name(&folder.path, precision)),
+        name,
         dimension: folder.config.hidden_size as u32,
         max_tokens: max_tokens.ok_or_else(|| folder.malformed("config.json", "no room for text"))?
             as u32,
@@ -112,14 +119,16 @@ fn info(folder: &Folder, tokenizer: &Tokenizer, precision: Precision) -> Result<
     })
 }
 
-/// Vectors of another precision are another model's: they never meet in one generation.
-fn name(folder: &Path, precision: Precision) -> String {
+/// Vectors of another precision or content are another model's: they never meet in one
+/// generation, whatever the folder is called.
+fn name(folder: &Path, precision: Precision, fingerprint: &str) -> ModelName {
     let name = folder.file_name().unwrap_or(folder.as_os_str());
-    let name = name.to_string_lossy();
-    match precision {
-        Precision::Full => name.into_owned(),
-        Precision::EightBit => format!("{name}-eight-bit"),
-    }
+    let precision = match precision {
+        Precision::Full => "",
+        Precision::EightBit => "-eight-bit",
+    };
+    let name = format!("{}{precision}@{fingerprint}", name.to_string_lossy());
+    ModelName::new("local", &name)
 }
 
 fn all_cores() -> usize {

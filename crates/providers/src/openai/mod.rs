@@ -8,13 +8,14 @@
 mod call;
 mod client;
 mod kept;
+mod name;
 mod wire;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use model::{ModelName, TokenCounter};
+use model::TokenCounter;
 
 use crate::estimate::Estimate;
 use crate::remote::{Health, Retry, now};
@@ -47,7 +48,7 @@ impl OpenAiEmbedder {
         let shorten = known.is_some_and(|k| k.shortens && k.dimension != dimension);
         let max_tokens = settings.max_tokens.or(known.map(|k| k.max_tokens));
         let info = ModelInfo {
-            name: ModelName::new("openai", &settings.model),
+            name: name::name(settings, dimension),
             dimension,
             // Unknown models are taken to read as little as most small ones do.
             max_tokens: max_tokens.unwrap_or(512),

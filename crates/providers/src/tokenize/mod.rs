@@ -2,7 +2,7 @@
 //!
 //! In: text, and the `tokenizer.json` of a model folder. Out: ids, or only how
 //! many there are. The answer is the reference tokenizer's, token for token:
-//! `tests/tokenizer.rs` holds it to that. Truncation and padding in the file are
+//! `tests/local.rs` holds it to that. Truncation and padding in the file are
 //! left out on purpose; what does not fit is for the embedder to refuse.
 //!
 //! Text is walked once: ASCII by a table of bytes, the rest by character class,
@@ -37,7 +37,12 @@ impl Tokenizer {
             path: path.to_owned(),
             source,
         })?;
-        file::read(path, &bytes)
+        Self::read(path, &bytes)
+    }
+
+    /// `path` is where the bytes are from, for errors.
+    pub(crate) fn read(path: &Path, bytes: &[u8]) -> Result<Self, Error> {
+        file::read(path, bytes)
     }
 
     /// Appends the ids of `text`, special tokens around it included.
