@@ -77,6 +77,18 @@ pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// So many characters of a heading are kept in a path, which every chunk below carries. What is
+/// longer was hardly meant as a heading: a paragraph, say, with a rule right under it.
+const HEADING: usize = 200;
+pub(crate) const CUT_SHORT: char = '…';
+
+fn shortened(text: String) -> String {
+    match text.char_indices().nth(HEADING) {
+        None => text,
+        Some((end, _)) => format!("{}{CUT_SHORT}", &text[..end]),
+    }
+}
+
 /// The headings in force at a place, outermost first, as one walks down a document.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Headings {
@@ -99,7 +111,7 @@ impl Headings {
 
     pub fn enter(&mut self, level: u8, text: String) {
         self.leave(level);
-        self.open.push((level, text));
+        self.open.push((level, shortened(text)));
     }
 
     pub fn path(&self) -> Vec<String> {
@@ -115,6 +127,17 @@ impl Headings {
 mod tests {
     use super::*;
     use crate::sample::parsed;
+
+    #[test]
+    fn a_path_carries_only_the_beginning_of_an_endless_heading() {
+        let mut headings = Headings::default();
+        headings.enter(1, "née ".repeat(20_000));
+        headings.enter(2, "Short".to_owned());
+        let path = headings.path();
+        assert_eq!(path[0].chars().count(), HEADING + 1);
+        assert!(path[0].ends_with("née …"), "{}", path[0]);
+        assert_eq!(path[1], "Short");
+    }
 
     #[test]
     fn a_section_reaches_to_the_next_heading_of_its_level() {

@@ -1,5 +1,6 @@
 //! The engine through its own surface, on SQLite and stores in memory.
 
+mod chunks;
 mod gate;
 mod house;
 mod housekeeping;

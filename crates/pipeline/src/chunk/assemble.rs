@@ -57,17 +57,15 @@ impl Assembly<'_> {
 
     /// Where the overlap begins: at a piece's beginning, as far back as the policy says.
     fn overlapped(&self, group: &Group) -> usize {
-        let tokens = |pieces: Range<usize>| -> usize {
-            self.pieces[pieces].iter().map(|piece| piece.tokens).sum()
-        };
-        let core = tokens(group.pieces.clone());
+        let core = &self.pieces[group.pieces.clone()];
+        let core: usize = core.iter().map(|piece| piece.size).sum();
         let room = self.policy.max().saturating_sub(core);
         let most = self.policy.overlap().min(room);
         let mut start = group.pieces.start;
         let mut taken = 0;
-        while start > group.reach && taken + self.pieces[start - 1].tokens <= most {
+        while start > group.reach && taken + self.pieces[start - 1].size <= most {
             start -= 1;
-            taken += self.pieces[start].tokens;
+            taken += self.pieces[start].size;
         }
         start
     }

@@ -2,11 +2,13 @@
 
 use model::{Chunk, TokenCounter};
 
+use crate::structure::CUT_SHORT;
+
 /// The exact text to embed, with its exact count: the headings it stands under, as many as the
 /// model has room for, the innermost first to be kept, then the text. A heading the text itself
 /// begins with is not said twice. Reuse of an embedding is keyed by the hash of this.
 pub fn embedder_input(chunk: &Chunk, limit: usize, tokens: &dyn TokenCounter) -> (String, usize) {
-    let own = |heading: &&String| !chunk.text.starts_with(heading.as_str());
+    let own = |heading: &&String| !chunk.text.starts_with(heading.trim_end_matches(CUT_SHORT));
     let path: Vec<&str> = chunk
         .heading_path
         .iter()

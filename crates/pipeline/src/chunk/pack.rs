@@ -7,6 +7,7 @@ use model::{ChunkPolicy, Unit};
 use crate::chunk::piece::Piece;
 use crate::chunk::sections;
 use crate::cut::{self, Place, Sizes};
+use crate::units::opening_hash;
 
 /// Pieces that become one chunk, and how far back its overlap may reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,10 +46,10 @@ fn cut_run(unit: &Unit, pieces: &[Piece], run: Range<usize>, sizes: Sizes) -> Ve
             places.push(Place {
                 at: whole,
                 rank: pieces[at].rank,
-                hash: cut::hash(unit.text[pieces[at].bytes.clone()].as_bytes()),
+                hash: hash(unit, &pieces[at]),
             });
         }
-        whole += pieces[at].tokens as u64;
+        whole += pieces[at].size as u64;
     }
     let chosen = cut::choose(&places, 0..whole, sizes);
     let mut starts = vec![run.start];
@@ -61,6 +62,15 @@ fn cut_run(unit: &Unit, pieces: &[Piece], run: Range<usize>, sizes: Sizes) -> Ve
     starts.windows(2).map(group).collect()
 }
 
+/// Where an atom begins, the hash that chooses among units' cuts chooses among chunks': a unit
+/// that outgrew its bound is cut where a chunk began before, and its chunks stay as they are.
+fn hash(unit: &Unit, piece: &Piece) -> u64 {
+    match piece.opens {
+        Some(end) => opening_hash(&unit.text[piece.bytes.start..end]),
+        None => cut::hash(unit.text[piece.bytes.clone()].as_bytes()),
+    }
+}
+
 /// One piece after another until the target is reached.
 pub(super) fn greedy(
     pieces: &[Piece],
@@ -68,14 +78,14 @@ pub(super) fn greedy(
     breaks: impl Fn(&Piece) -> bool,
 ) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    let (mut tokens, mut fresh) = (0, 0);
+    let (mut full, mut fresh) = (0, 0);
     for (at, piece) in pieces.iter().enumerate() {
         let stop = piece.parted || breaks(piece);
         match groups.last_mut() {
-            Some(group) if !stop && tokens + piece.tokens <= policy.target() => {
+            Some(group) if !stop && full + piece.size <= policy.target() => {
                 group.pieces.end = at + 1;
-                fresh += piece.tokens;
-                tokens += piece.tokens;
+                fresh += piece.size;
+                full += piece.size;
             }
             last => {
                 let reach = match last {
@@ -87,8 +97,8 @@ pub(super) fn greedy(
                     pieces: at..at + 1,
                     reach,
                 });
-                fresh = piece.tokens;
-                tokens = overlap + piece.tokens;
+                fresh = piece.size;
+                full = overlap + piece.size;
             }
         }
     }

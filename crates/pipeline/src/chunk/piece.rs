@@ -7,6 +7,10 @@ use model::{Atom, AtomKind, TokenCounter, Unit};
 
 use crate::chunk::sentence::sentences;
 
+/// A token is four bytes of running text, or so. A word the model does not know is one token
+/// however long it is: so many bytes count as a token where there are fewer of these.
+const TOKEN_BYTES: usize = 16;
+
 /// How gladly one cuts before a piece; lower is gladder. Headings are ranked by their level.
 pub(super) mod rank {
     pub const BLOCK: u8 = 200;
@@ -25,7 +29,11 @@ pub(super) struct Piece {
     pub bytes: Range<usize>,
     pub chars: Range<u64>,
     pub tokens: usize,
+    /// What it takes up of a chunk: its tokens, or more where they stand for many bytes.
+    pub size: usize,
     pub rank: u8,
+    /// Where the atom ends that it begins.
+    pub opens: Option<usize>,
     /// Counts the headings before it within the unit.
     pub section: usize,
     /// The level of the heading it is, if it is one.
@@ -73,6 +81,7 @@ impl Cutter<'_> {
                     last.bytes.end = piece.bytes.end;
                     last.chars.end = piece.chars.end;
                     last.tokens = tokens;
+                    last.size = size(tokens, last.bytes.len());
                 }
                 _ => blocks.push(piece),
             }
@@ -91,7 +100,7 @@ impl Cutter<'_> {
             true => last.tokens + piece.tokens,
             false => self.tokens.count(both),
         };
-        (tokens <= self.max).then_some(tokens)
+        (size(tokens, both.len()) <= self.max).then_some(tokens)
     }
 
     /// Single words.
@@ -108,7 +117,7 @@ impl Cutter<'_> {
                 row.parted = true;
                 continue;
             }
-            row.atom(atom);
+            row.atom(atom, at.end);
             for range in split(atom, text) {
                 self.fit(trimmed(text, range), at.start, text, &mut row);
             }
@@ -123,7 +132,7 @@ impl Cutter<'_> {
     }
 
     /// No tokenizer makes more tokens of a text than it has bytes.
-    fn size(&self, text: &str) -> usize {
+    fn count(&self, text: &str) -> usize {
         match text.len() <= self.max {
             true => self.sizer.count(text),
             false => self.tokens.count(text),
@@ -135,9 +144,10 @@ impl Cutter<'_> {
         if range.is_empty() {
             return;
         }
-        let count = self.size(&text[range.clone()]);
+        let count = self.count(&text[range.clone()]);
+        let fits = size(count, range.len()) <= self.max;
         // A single character is as small as it gets, however many tokens a model makes of it.
-        if count <= self.max || text[range.clone()].chars().nth(1).is_none() {
+        if fits || text[range.clone()].chars().nth(1).is_none() {
             row.push(base + range.start..base + range.end, count);
             return;
         }
@@ -161,6 +171,7 @@ struct Row<'a> {
     finer: u8,
     section: usize,
     heading: Option<u8>,
+    opens: Option<usize>,
     under_heading: bool,
     parted: bool,
     /// Up to where characters have been counted.
@@ -176,13 +187,14 @@ impl<'a> Row<'a> {
             finer: rank::SENTENCE,
             section: 0,
             heading: None,
+            opens: None,
             under_heading: false,
             parted: false,
             at: (0, 0),
         }
     }
 
-    fn atom(&mut self, atom: &Atom) {
+    fn atom(&mut self, atom: &Atom, end: usize) {
         let heading = match atom.kind {
             AtomKind::Heading { level } => Some(level.clamp(1, rank::BLOCK - 1)),
             _ => None,
@@ -197,6 +209,7 @@ impl<'a> Row<'a> {
         };
         self.under_heading = heading.is_some();
         self.heading = heading;
+        self.opens = Some(end);
         self.finer = match atom.kind {
             AtomKind::Table(_) | AtomKind::Code { .. } => rank::LINE,
             _ => rank::SENTENCE,
@@ -217,6 +230,8 @@ impl<'a> Row<'a> {
         let end = self.char_at(bytes.end);
         self.pieces.push(Piece {
             chars: start..end,
+            size: size(tokens, bytes.len()),
+            opens: self.opens.take(),
             bytes,
             tokens,
             rank: self.rank,
@@ -233,6 +248,10 @@ impl<'a> Row<'a> {
         self.at.0 = byte;
         self.at.1
     }
+}
+
+fn size(tokens: usize, bytes: usize) -> usize {
+    tokens.max(bytes / TOKEN_BYTES)
 }
 
 fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {

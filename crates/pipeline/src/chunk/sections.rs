@@ -7,7 +7,7 @@ use crate::chunk::piece::Piece;
 
 struct Section {
     pieces: Range<usize>,
-    tokens: usize,
+    size: usize,
     /// 0 for what stands before the unit's first heading.
     level: u8,
 }
@@ -32,13 +32,13 @@ fn sections(pieces: &[Piece]) -> Vec<Section> {
         if at == 0 || piece.begins_section() {
             sections.push(Section {
                 pieces: at..at,
-                tokens: 0,
+                size: 0,
                 level: piece.heading.unwrap_or(0),
             });
         }
         let last = sections.last_mut().expect("the first piece begins one");
         last.pieces.end = at + 1;
-        last.tokens += piece.tokens;
+        last.size += piece.size;
     }
     sections
 }
@@ -48,9 +48,9 @@ fn sections(pieces: &[Piece]) -> Vec<Section> {
 fn joins(sections: &[Section], at: usize, tiny: usize) -> bool {
     let leads = |at: usize| {
         let next = sections.get(at + 1);
-        sections[at].tokens < tiny && next.is_some_and(|next| next.level >= sections[at].level)
+        sections[at].size < tiny && next.is_some_and(|next| next.level >= sections[at].level)
     };
-    let trails = |at: usize| sections[at].tokens < tiny && !leads(at);
+    let trails = |at: usize| sections[at].size < tiny && !leads(at);
     let siblings = sections[at].level >= sections[at - 1].level;
     leads(at - 1) || (trails(at) && siblings)
 }

@@ -14,6 +14,7 @@ mod tile;
 use model::{Parsed, Unit};
 
 use crate::cut::Sizes;
+pub(crate) use places::opening_hash;
 pub use tile::Tiler;
 
 /// Half a hundred chunks or so: small enough to be lost and done again, large enough
@@ -30,7 +31,7 @@ pub fn units(parsed: &Parsed) -> Vec<Unit> {
     units_of(parsed, SIZES)
 }
 
-fn units_of(parsed: &Parsed, sizes: Sizes) -> Vec<Unit> {
+pub(crate) fn units_of(parsed: &Parsed, sizes: Sizes) -> Vec<Unit> {
     let mut tiler = Tiler::of(sizes);
     let mut units = tiler.push(&parsed.text, parsed.atoms.clone());
     units.extend(tiler.finish());

@@ -8,8 +8,10 @@ use crate::cut::{Place, hash};
 const ATOM: u8 = 200;
 const LINE: u8 = 201;
 const SENTENCE: u8 = 202;
-const WORD: u8 = 203;
-const ANYWHERE: u8 = 204;
+/// After a colon, as for chunks.
+const ANNOUNCED: u8 = 203;
+const WORD: u8 = 204;
+const ANYWHERE: u8 = 205;
 
 /// How much of a text tells it from others.
 const OPENING: usize = 2048;
@@ -26,6 +28,7 @@ pub(super) fn places(atoms: &[Atom], text: &str, base: u64, limit: u64) -> Vec<P
     let mut places = Vec::new();
     // What a place would part from what it stands under; the beginning is not a place.
     let mut above = Some(0);
+    let mut announced = false;
     for atom in atoms {
         let bytes = atom.span.byte_start - base..atom.span.byte_end - base;
         let text = &text[bytes.start as usize..bytes.end as usize];
@@ -36,14 +39,19 @@ pub(super) fn places(atoms: &[Atom], text: &str, base: u64, limit: u64) -> Vec<P
         if above.is_none_or(|above| heading.is_some_and(|level| level <= above)) {
             places.push(Place {
                 at: atom.span.byte_start,
-                rank: heading.map_or(ATOM, |level| level.min(ATOM - 1)),
-                hash: hash(opening(text).as_bytes()),
+                rank: match heading {
+                    Some(level) => level.min(ATOM - 1),
+                    None if announced => ANNOUNCED,
+                    None => ATOM,
+                },
+                hash: opening_hash(text),
             });
         }
         if text.len() as u64 > limit {
             within(text, atom.span.byte_start, &mut places);
         }
         above = heading;
+        announced = text.trim_end().ends_with(':');
     }
     places
 }
@@ -64,7 +72,7 @@ fn within(text: &str, base: u64, places: &mut Vec<Place>) {
             places.push(Place {
                 at: base + at as u64,
                 rank,
-                hash: hash(opening(&text[at..]).as_bytes()),
+                hash: opening_hash(&text[at..]),
             });
             since = at;
         }
@@ -72,13 +80,8 @@ fn within(text: &str, base: u64, places: &mut Vec<Place>) {
     }
 }
 
-/// The first line, or as much of it as matters.
-fn opening(text: &str) -> &str {
-    let line = text.split('\n').next().unwrap_or_default();
-    let line = if line.trim().is_empty() { text } else { line };
-    let mut end = line.len().min(OPENING);
-    while !line.is_char_boundary(end) {
-        end -= 1;
-    }
-    &line[..end]
+/// Of the first line that is not empty, or as much of it as matters.
+pub(crate) fn opening_hash(text: &str) -> u64 {
+    let line = text.trim_start().split('\n').next().unwrap_or_default();
+    hash(&line.as_bytes()[..line.len().min(OPENING)])
 }
