@@ -13,10 +13,12 @@
 //! that one instruction looks 32 half bytes up (after Quick ADC, André 2017).
 
 use crate::vector::bits::Bits;
-use crate::vector::simd::{self, BLOCK, Line};
+use crate::vector::simd::{self, BLOCK, Guessed, Line};
 
 /// The usual error of a guess, in scales and lengths of `q - c`.
 const USUAL_ERROR: f32 = 0.6;
+/// Steps a table counts in: two of them add up to a byte.
+const STEPS: f32 = 127.0;
 
 /// The decoded entries of a posting, in the order they were added.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -159,16 +161,18 @@ impl Codes {
         let width = query.tables.len();
         let line = query.line(under);
         let blocks = self.columns.chunks_exact(width.max(1)).zip(&self.factors);
+        let mut guessed = Guessed::default();
         for (block, (columns, factors)) in blocks.enumerate().take(count.div_ceil(BLOCK)) {
-            let sums = simd::code_sums(columns, &query.tables);
-            let (guesses, most) = simd::guesses(&sums, &factors.scales, &factors.shifts, line);
-            if !most.iter().any(|most| *most >= floor) {
-                continue;
-            }
+            let worth = (&factors.scales, &factors.shifts);
+            simd::guess((columns, &query.tables), worth, line, floor, &mut guessed);
             let first = block * BLOCK;
-            for lane in 0..BLOCK.min(count - first) {
-                if most[lane] >= floor {
-                    floor = each(first + lane, guesses[lane], most[lane]);
+            let mut reach = guessed.reach & u32::MAX >> (BLOCK - BLOCK.min(count - first));
+            while reach != 0 {
+                let lane = reach.trailing_zeros() as usize;
+                reach &= reach - 1;
+                // The floor may have risen since the block was looked at.
+                if guessed.most[lane] >= floor {
+                    floor = each(first + lane, guessed.guesses[lane], guessed.most[lane]);
                 }
             }
         }
@@ -245,7 +249,10 @@ impl Query {
         let width = bytes_of(query.len());
         let mut sums = vec![[0.0_f32; 16]; 2 * width];
         let (mut least, mut widest) = (0.0, f32::MIN_POSITIVE);
-        for (values, sums) in query.chunks(4).zip(&mut sums) {
+        let (fours, rest) = query.as_chunks::<4>();
+        let mut last = [0.0; 4];
+        last[..rest.len()].copy_from_slice(rest);
+        for (values, sums) in fours.iter().chain([&last]).zip(&mut sums) {
             let low: f32 = values.iter().map(|x| x.min(0.0)).sum();
             let high: f32 = values.iter().map(|x| x.max(0.0)).sum();
             least += low;
@@ -259,10 +266,8 @@ impl Query {
                 }
             }
         }
-        let step = widest / 255.0;
-        let inverse = 1.0 / step;
-        let level = |sum: &f32| (sum * inverse + 0.5) as u8;
-        let tables = sums.as_flattened().iter().map(level).collect();
+        let step = widest / STEPS;
+        let tables = simd::tables(&sums, 1.0 / step);
         // The sum over set dimensions less that over the others, from the sum of steps.
         Self {
             tables,

@@ -5,6 +5,8 @@
 //! ends mix all dimensions in a few thousand steps; the signs come from the
 //! dimension count alone, so the rotation need not be stored.
 
+use crate::vector::simd;
+
 const ROUNDS: usize = 4;
 
 #[derive(Debug, Clone)]
@@ -47,25 +49,10 @@ impl Rotation {
             } else {
                 self.dimensions - self.block
             };
-            hadamard(&mut turned[start..start + self.block]);
+            simd::hadamard(&mut turned[start..start + self.block]);
         }
         turned
     }
-}
-
-fn hadamard(block: &mut [f32]) {
-    let mut half = 1;
-    while half < block.len() {
-        for pair in block.chunks_exact_mut(2 * half) {
-            let (low, high) = pair.split_at_mut(half);
-            for (a, b) in low.iter_mut().zip(high) {
-                (*a, *b) = (*a + *b, *a - *b);
-            }
-        }
-        half *= 2;
-    }
-    let scale = 1.0 / (block.len() as f32).sqrt();
-    block.iter_mut().for_each(|x| *x *= scale);
 }
 
 /// Steele, Lea and Flood's generator: the next of a sequence that looks random.
