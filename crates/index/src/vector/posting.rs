@@ -33,6 +33,8 @@ pub struct Table {
 
 /// Centroids a search is given at once; it seldom goes on beyond.
 const NEAR: usize = 48;
+/// If it does, it is given so many times as many.
+const FURTHER: usize = 8;
 /// Centroids among which a vector looks for its posting.
 const NEAREST: usize = 12;
 
@@ -105,6 +107,7 @@ impl Table {
                 self.postings.push(*posting);
             }
         }
+        self.guide = Guide::to(&self.centroids);
     }
 
     fn like(other: &Self) -> Self {
@@ -135,21 +138,37 @@ impl Table {
     pub fn nearest_first<'a>(
         &'a self,
         rotated: &'a [f32],
-        query: &Query,
+        query: &'a Query,
         cold: bool,
     ) -> Nearest<'a> {
-        let of_side = |at: usize| self.postings[at].cold == cold;
-        let order = match &self.guide {
-            Some(guide) => guide.near(&self.centroids, (rotated, query), NEAR, of_side),
-            None => self.all(rotated, cold),
-        };
+        let (order, whole) = self.near((rotated, query), cold, NEAR);
         Nearest {
             table: self,
             rotated,
+            query,
             cold,
             order,
             next: 0,
-            whole: self.guide.is_none(),
+            whole,
+        }
+    }
+
+    /// About the `count` closest of a side, or all; and whether there are no others.
+    fn near(
+        &self,
+        (rotated, query): (&[f32], &Query),
+        cold: bool,
+        count: usize,
+    ) -> (Vec<(f32, usize)>, bool) {
+        let of_side = |at: usize| self.postings[at].cold == cold;
+        match &self.guide {
+            // Guessing pays while it spares most of the comparing.
+            Some(guide) if count < self.postings.len() / 4 => {
+                let near = guide.near(&self.centroids, (rotated, query), count, of_side);
+                let whole = near.len() < count;
+                (near, whole)
+            }
+            _ => (self.all(rotated, cold), true),
         }
     }
 
@@ -163,10 +182,11 @@ impl Table {
     }
 }
 
-/// Postings in order of closeness: a few at once, all of them only if somebody goes on.
+/// Postings in order of closeness: a few at once, more only if somebody goes on.
 pub struct Nearest<'a> {
     table: &'a Table,
     rotated: &'a [f32],
+    query: &'a Query,
     cold: bool,
     order: Vec<(f32, usize)>,
     next: usize,
@@ -191,10 +211,13 @@ impl Nearest<'_> {
     /// What a guess has missed comes late rather than never.
     fn go_on(&mut self) {
         let given: BTreeSet<usize> = self.order.iter().map(|(_, at)| *at).collect();
-        let all = self.table.all(self.rotated, self.cold);
-        self.order
-            .extend(all.into_iter().filter(|(_, at)| !given.contains(at)));
-        self.whole = true;
+        let count = FURTHER * self.order.len();
+        let (near, whole) = self
+            .table
+            .near((self.rotated, self.query), self.cold, count);
+        let more = near.into_iter().filter(|(_, at)| !given.contains(at));
+        self.order.extend(more);
+        self.whole = whole;
     }
 }
 
@@ -225,4 +248,35 @@ pub async fn codes(
     let codes = Arc::new(codes);
     cache.put(key, Entry::Posting(Arc::clone(&codes)));
     Ok(codes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vector::rotate::split_mix;
+
+    #[test]
+    fn centroids_are_still_guessed_once_some_postings_are_gone() {
+        let (mut state, dimensions) = (17, 64);
+        let draw = |state: &mut u64| (split_mix(state) >> 40) as f32 / (1 << 24) as f32 - 0.5;
+        let mut table = Table::new(dimensions);
+        for number in 0..600 {
+            let raw: Vec<f32> = (0..dimensions).map(|_| draw(&mut state)).collect();
+            table.push(number, 1, number % 3 == 0, &table.rotation.apply(&raw));
+        }
+        table.remove(&[0, 17, 400, 599]);
+        assert!(table.guide.is_some());
+        for at in (0..table.postings.len()).step_by(7) {
+            let (centroid, cold) = (table.centroids.row(at), table.postings[at].cold);
+            let query = Query::new(centroid);
+            let order = table.nearest_first(centroid, &query, cold);
+            let order: Vec<usize> = order.map(|(_, at)| at).collect();
+            assert_eq!(order[0], at);
+            let mut all: Vec<_> = table.all(centroid, cold);
+            all.sort_unstable_by_key(|(_, at)| *at);
+            let mut every = order.clone();
+            every.sort_unstable();
+            assert!(every.iter().eq(all.iter().map(|(_, at)| at)));
+        }
+    }
 }
