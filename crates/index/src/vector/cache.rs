@@ -2,16 +2,19 @@
 //!
 //! One budget for all spaces. What was not asked for since the hand last came by
 //! goes first (CLOCK). Keys carry a tag instead of the space, to hash less.
+//!
+//! Reading takes one lock for as many entries as are looked at, and they are
+//! looked at in place: a lock and a count for each would make their misses of
+//! memory wait for one another, which is most of what a warm search costs.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use crate::slate::record::VectorRecord;
 use crate::vector::code::Codes;
 use crate::vector::flat::Page;
-
-const SHARDS: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -42,12 +45,15 @@ impl Entry {
 }
 
 pub struct Cache {
-    shards: Vec<Mutex<Shard>>,
+    held: RwLock<Held>,
     budget: usize,
 }
 
+/// The cache while nothing in it changes.
+pub struct Reading<'a>(RwLockReadGuard<'a, Held>);
+
 #[derive(Default)]
-struct Shard {
+struct Held {
     at: HashMap<Key, usize, BuildHasherDefault<Quick>>,
     slots: Vec<Slot>,
     hand: usize,
@@ -83,40 +89,49 @@ impl Hasher for Quick {
 struct Slot {
     key: Key,
     entry: Entry,
-    asked: bool,
+    asked: AtomicBool,
 }
 
 impl Cache {
     pub fn new(budget: usize) -> Self {
         Self {
-            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            budget: budget / SHARDS,
+            held: RwLock::default(),
+            budget,
         }
     }
 
-    fn shard(&self, key: &Key) -> std::sync::MutexGuard<'_, Shard> {
-        let shard = &self.shards[(key.0 ^ key.2) as usize % SHARDS];
-        shard.lock().expect("no cache panics while it is locked")
+    /// For a moment: whoever puts something in waits for it to end.
+    pub fn read(&self) -> Reading<'_> {
+        let held = self.held.read();
+        Reading(held.expect("no cache panics while it is locked"))
     }
 
     pub fn get(&self, key: &Key) -> Option<Entry> {
-        let mut shard = self.shard(key);
-        let at = *shard.at.get(key)?;
-        let slot = &mut shard.slots[at];
-        slot.asked = true;
-        Some(slot.entry.clone())
+        self.read().get(key).cloned()
     }
 
     pub fn put(&self, key: Key, entry: Entry) {
         if entry.bytes() <= self.budget {
-            let mut shard = self.shard(&key);
-            shard.put(key, entry);
-            shard.shrink_to(self.budget);
+            let held = self.held.write();
+            let mut held = held.expect("no cache panics while it is locked");
+            held.put(key, entry);
+            held.shrink_to(self.budget);
         }
     }
 }
 
-impl Shard {
+impl Reading<'_> {
+    pub fn get(&self, key: &Key) -> Option<&Entry> {
+        let slot = &self.0.slots[*self.0.at.get(key)?];
+        // Written only once, so that the others' copies of it stay good.
+        if !slot.asked.load(Ordering::Relaxed) {
+            slot.asked.store(true, Ordering::Relaxed);
+        }
+        Some(&slot.entry)
+    }
+}
+
+impl Held {
     fn put(&mut self, key: Key, entry: Entry) {
         self.bytes += entry.bytes();
         if let Some(&at) = self.at.get(&key) {
@@ -124,7 +139,7 @@ impl Shard {
             self.bytes -= old.bytes();
         } else {
             self.at.insert(key, self.slots.len());
-            let asked = false;
+            let asked = AtomicBool::new(false);
             self.slots.push(Slot { key, entry, asked });
         }
     }
@@ -133,7 +148,7 @@ impl Shard {
         while self.bytes > budget && !self.slots.is_empty() {
             self.hand %= self.slots.len();
             let slot = &mut self.slots[self.hand];
-            if std::mem::take(&mut slot.asked) {
+            if std::mem::take(slot.asked.get_mut()) {
                 self.hand += 1;
             } else {
                 self.drop_at(self.hand);
@@ -178,8 +193,7 @@ mod tests {
             assert!(cache.get(&hot).is_some());
             cache.put((1, Kind::Vector, number), vector(384));
         }
-        let held = |shard: &Mutex<Shard>| shard.lock().unwrap().bytes;
-        let bytes: usize = cache.shards.iter().map(held).sum();
+        let bytes = cache.read().0.bytes;
         assert!(((1 << 19)..=(1 << 20)).contains(&bytes), "{bytes}");
     }
 }

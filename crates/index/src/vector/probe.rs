@@ -1,9 +1,10 @@
 //! Search through postings: guess by codes near the query, then compare exactly.
 //!
 //! How far it looks depends on what it finds. Postings are taken nearest first,
-//! until several in a row held something live and nothing of it could be among
-//! the best; a guess says how far off it may be. Of the candidates only those are
-//! compared exactly that may still beat the last of the best.
+//! until what was live in several in a row could not be among the best; a guess
+//! says how far off it may be. A posting counts by what is live in it, so among
+//! few live a search goes the further. Of the candidates only those are compared
+//! exactly that may still beat the last of the best.
 
 use std::sync::Arc;
 
@@ -16,10 +17,14 @@ use crate::settings::Probe;
 use crate::slate::record::VectorRecord;
 use crate::vector::best::Best;
 use crate::vector::bits::Bits;
+use crate::vector::cache::{Entry, Kind};
 use crate::vector::code::{Codes, Query, Under};
 use crate::vector::flat::{Candidate, keep_best};
 use crate::vector::posting::{self, Table};
-use crate::vector::{SpaceView, search, simd};
+use crate::vector::{Cache, SpaceView, search, simd};
+
+/// Live entries by which a posting counts in full.
+const WHOLE: usize = 32;
 
 /// What a search looks for.
 pub struct Wanted<'a> {
@@ -56,14 +61,15 @@ pub async fn probe(
                 distance: (length - 2.0 * closeness).max(0.0).sqrt(),
                 doubt: settings.doubt,
             };
-            match guesses.look(&codes, posting.count as usize, &query, under) {
-                // It says nothing about the postings beyond.
-                Looked::NoneLive => continue,
-                Looked::Candidates => barren = 0,
-                Looked::NoCandidate => barren += 1,
-            }
-            seen += 1;
-            if (barren >= settings.barren && guesses.enough()) || seen >= settings.postings {
+            let looked = guesses.look(&codes, posting.count as usize, &query, under);
+            seen += looked.live;
+            barren = match looked.candidates {
+                true => 0,
+                false => barren + looked.live,
+            };
+            if (barren >= settings.barren * WHOLE && guesses.enough())
+                || seen >= settings.postings * WHOLE
+            {
                 break;
             }
         }
@@ -73,10 +79,10 @@ pub async fn probe(
 
 /// What a posting held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Looked {
-    NoneLive,
-    NoCandidate,
-    Candidates,
+struct Looked {
+    /// Entries, up to `WHOLE`.
+    live: usize,
+    candidates: bool,
 }
 
 struct Guesses<'a> {
@@ -120,10 +126,9 @@ impl<'a> Guesses<'a> {
             measure.floor()
         });
         self.measure.settle();
-        match self.found.len() > before {
-            true => Looked::Candidates,
-            false if (0..count).any(is_live) => Looked::NoCandidate,
-            false => Looked::NoneLive,
+        Looked {
+            live: (0..count).filter(|at| is_live(*at)).take(WHOLE).count(),
+            candidates: self.found.len() > before,
         }
     }
 
@@ -149,47 +154,76 @@ async fn rerank(
     guesses: Vec<Guess>,
     wanted: &Wanted<'_>,
 ) -> Result<Vec<Candidate>, Error> {
-    let mut best = Best::new(wanted.top);
-    let mut exact: Vec<(f32, Arc<VectorRecord>)> = Vec::with_capacity(guesses.len());
+    let mut exact = Exact::new(wanted);
     // A few at a time: what the first of them come to spares most of the others.
     for some in guesses.chunks(wanted.top.max(8)) {
-        let floor = best.settle();
+        let floor = exact.best.settle();
         let hopeful = some.iter().filter(|guess| guess.most >= floor);
-        let ids: Vec<u32> = hopeful.map(|guess| guess.id).collect();
-        for vector in vectors(db, view, store, &ids).await? {
-            let score = simd::dot(&vector.vector, wanted.query);
-            best.push(score, ());
-            exact.push((score, vector));
+        let missing = exact.compare_cached(view, &store.cache, hopeful.map(|guess| guess.id));
+        let read = |id| search::vector(db, view, &store.cache, id);
+        for vector in try_join_all(missing.into_iter().map(read)).await? {
+            vector.iter().for_each(|vector| exact.compare(vector));
         }
     }
-    keep_best(&mut exact, wanted.top, |entry| entry.0);
-    let candidate = |(score, vector): (f32, Arc<VectorRecord>)| Candidate {
-        score,
-        number: vector.number,
-        place: vector.place.clone(),
-    };
-    Ok(exact.into_iter().map(candidate).collect())
+    Ok(exact.candidates())
 }
 
-/// From memory where they are there; the others are read side by side.
-async fn vectors(
-    db: &DbSnapshot,
-    view: &SpaceView,
-    store: &Store,
-    ids: &[u32],
-) -> Result<Vec<Arc<VectorRecord>>, Error> {
-    let mut found = Vec::with_capacity(ids.len());
-    let mut missing = Vec::new();
-    for id in ids {
-        match search::cached(view, &store.cache, *id) {
-            Some(vector) => found.push(vector),
-            None => missing.push(*id),
+/// Vectors compared exactly.
+struct Exact<'a> {
+    query: &'a [f32],
+    top: usize,
+    best: Best<()>,
+    found: Vec<(f32, Arc<VectorRecord>)>,
+}
+
+impl<'a> Exact<'a> {
+    fn new(wanted: &Wanted<'a>) -> Self {
+        Self {
+            query: wanted.query,
+            top: wanted.top,
+            best: Best::new(wanted.top),
+            found: Vec::with_capacity(4 * wanted.top),
         }
     }
-    if !missing.is_empty() {
-        let read = |id| search::vector(db, view, &store.cache, id);
-        let read = try_join_all(missing.into_iter().map(read)).await?;
-        found.extend(read.into_iter().flatten());
+
+    /// Compares what is in memory; the others are given back.
+    fn compare_cached(
+        &mut self,
+        view: &SpaceView,
+        cache: &Cache,
+        ids: impl Iterator<Item = u32>,
+    ) -> Vec<u32> {
+        let reading = cache.read();
+        let (mut here, mut missing) = (Vec::with_capacity(self.top.max(8)), Vec::new());
+        for id in ids {
+            if let Some(Entry::Vector(vector)) = reading.get(&(view.tag, Kind::Vector, id)) {
+                // All are on their way before the first is needed.
+                simd::ahead(&vector.vector);
+                here.push(vector);
+            } else {
+                missing.push(id);
+            }
+        }
+        here.into_iter().for_each(|vector| self.compare(vector));
+        missing
     }
-    Ok(found)
+
+    fn compare(&mut self, vector: &Arc<VectorRecord>) {
+        let score = simd::dot(&vector.vector, self.query);
+        if score >= self.best.floor() {
+            self.best.push(score, ());
+            self.found.push((score, Arc::clone(vector)));
+        }
+    }
+
+    /// The best, and all that tie with the last of them.
+    fn candidates(mut self) -> Vec<Candidate> {
+        keep_best(&mut self.found, self.top, |entry| entry.0);
+        let candidate = |(score, vector): (f32, Arc<VectorRecord>)| Candidate {
+            score,
+            number: vector.number,
+            place: vector.place.clone(),
+        };
+        self.found.into_iter().map(candidate).collect()
+    }
 }

@@ -51,14 +51,6 @@ pub async fn search(
     Ok(ranked(scanned.await?, top))
 }
 
-/// The vector with an id, if it is in memory.
-pub fn cached(view: &SpaceView, cache: &Cache, id: u32) -> Option<Arc<VectorRecord>> {
-    match cache.get(&(view.tag, Kind::Vector, id)) {
-        Some(Entry::Vector(record)) => Some(record),
-        _ => None,
-    }
-}
-
 /// The vector with an id, unless it was deleted.
 pub async fn vector(
     db: &DbSnapshot,
@@ -67,7 +59,7 @@ pub async fn vector(
     id: u32,
 ) -> Result<Option<Arc<VectorRecord>>, Error> {
     let key = (view.tag, Kind::Vector, id);
-    if let Some(record) = cached(view, cache, id) {
+    if let Some(Entry::Vector(record)) = cache.get(&key) {
         return Ok(Some(record));
     }
     let Some(bytes) = store::get(db, key::numbered(key::VECTOR, &view.space, id)).await? else {
