@@ -14,13 +14,13 @@ use tantivy::merge_policy::LogMergePolicy;
 use tantivy::schema::{
     FAST, Field, INDEXED, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions,
 };
-use tantivy::tokenizer::{PreTokenizedString, Token};
 use tantivy::{
     Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, TantivyError, Term,
 };
 
 use crate::Error;
 use crate::error::Doing;
+use crate::text::joined::{self, Joined};
 
 /// What a writer may gather in memory before it starts another segment.
 const WRITER_BYTES: usize = 32 << 20;
@@ -64,7 +64,7 @@ pub const FIELDS: Fields = Fields {
 fn schema() -> Schema {
     let mut schema = Schema::builder();
     let counted = TextFieldIndexing::default()
-        .set_tokenizer("raw")
+        .set_tokenizer(joined::NAME)
         .set_index_option(IndexRecordOption::WithFreqs);
     let body = TextOptions::default().set_indexing_options(counted);
     schema.add_text_field("body", body);
@@ -97,6 +97,7 @@ impl Book {
             .map_err(TantivyError::from)
             .doing("open the folder")?;
         let index = Index::open_or_create(directory.clone(), schema()).doing("open")?;
+        index.tokenizers().register(joined::NAME, Joined::default());
         let reader = index
             .reader_builder()
             .reload_policy(ReloadPolicy::Manual)
@@ -257,24 +258,15 @@ fn document(doc: &Doc) -> TantivyDocument {
     document.add_u64(FIELDS.number, doc.number.into());
     document.add_text(FIELDS.version, doc.version.to_string());
     document.add_text(FIELDS.unit, unit_term(doc.version, &doc.unit));
-    document.add_pre_tokenized_text(FIELDS.body, tokens(&doc.words));
+    // Nothing joined would be cut into one word of nothing.
+    if !doc.words.is_empty() {
+        document.add_text(FIELDS.body, joined::join(&doc.words));
+    }
     document
 }
 
 pub fn unit_term(version: VersionId, unit: &UnitName) -> String {
     format!("{version}:{unit}")
-}
-
-fn tokens(words: &[String]) -> PreTokenizedString {
-    let token = |(position, text): (usize, &String)| Token {
-        position,
-        text: text.clone(),
-        ..Token::default()
-    };
-    PreTokenizedString {
-        text: String::new(),
-        tokens: words.iter().enumerate().map(token).collect(),
-    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 pub mod words;
 
+pub mod joined;
+
 pub mod book;
 
 pub mod shelf;
