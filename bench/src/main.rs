@@ -61,6 +61,12 @@ fn main() -> anyhow::Result<ExitCode> {
         large::read_alone(file)?;
         return Ok(ExitCode::SUCCESS);
     }
+    if let [first, folder, size] = &wanted[..]
+        && first == "open-index"
+    {
+        index::open_index(folder.as_ref(), size.parse()?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let known = |name: &String| TOPICS.iter().any(|(topic, _)| topic == name);
     if let Some(unknown) = wanted.iter().find(|name| !known(name)) {
         let names: Vec<_> = TOPICS.iter().map(|(name, _)| *name).collect();
