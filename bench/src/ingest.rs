@@ -33,7 +33,8 @@ const HTML: (u64, u64) = (1_500, 9_000);
 const LLAMA_INDEX: &str = "llama-index-core==0.14.25";
 
 pub fn run(report: &mut Report) -> anyhow::Result<()> {
-    let files = tempfile::tempdir()?;
+    // LlamaIndex reads nothing under a hidden folder.
+    let files = tempfile::Builder::new().prefix("files-").tempdir()?;
     let bytes = gather(files.path())?;
     report.figure(format!("{FILES} files"), bytes as f64 / 1e6, "MB");
     tokio::runtime::Runtime::new()?.block_on(measure(report, files.path()))

@@ -176,7 +176,7 @@ impl Library {
     }
 
     async fn legs(&self, embedder: &LocalEmbedder, query: &str) -> anyhow::Result<Legs> {
-        let vector = embedder.embed_query(query).await?;
+        let vector = embedder.embed_query(readable(embedder, query)).await?;
         let (snapshot, live) = (&self.snapshot, &self.live);
         let vector = snapshot.search_vector(self.space, &vector, live, DEPTH);
         let vector = vector.await?;
@@ -184,6 +184,17 @@ impl Library {
         let leg = |scored: Vec<index::Scored>| scored.into_iter().map(|s| (s.id, s.score));
         Ok([leg(vector).collect(), leg(text).collect()])
     }
+}
+
+/// As much of a question as the model reads, up to a word; some of CISI's are whole abstracts.
+fn readable<'q>(embedder: &LocalEmbedder, query: &'q str) -> &'q str {
+    let (tokens, most) = (embedder.tokens(), embedder.info().max_tokens as usize);
+    let mut query = query.trim();
+    while tokens.count(query) > most {
+        let (head, _) = query.rsplit_once(char::is_whitespace).unwrap_or_default();
+        query = head.trim_end();
+    }
+    query
 }
 
 #[derive(Clone)]
