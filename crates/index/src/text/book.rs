@@ -83,9 +83,6 @@ const NO_UNIT: &str = "";
 /// so with many small flushes this size decides what merging costs.
 const SMALL_SEGMENT: u32 = 500;
 
-/// In flushes; what is remembered between is little.
-const FORGET_FILES_EVERY: u64 = 64;
-
 /// How often reclaiming looks again when segments were merged beneath it.
 const RECLAIM_TRIES: usize = 8;
 
@@ -145,9 +142,7 @@ impl Book {
             committed.doing("commit")?;
             self.reader.reload().doing("reload")
         })?;
-        if flush.is_multiple_of(FORGET_FILES_EVERY) {
-            self.forget_files();
-        }
+        self.forget_files();
         Ok(self.searcher())
     }
 
