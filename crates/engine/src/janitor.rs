@@ -53,6 +53,8 @@ pub struct Tidied {
     pub unreachable: u64,
     /// Versions objects were left of and the catalog does not know.
     pub leftovers: u64,
+    /// Counts of status that were not as their rows have it, put right.
+    pub miscounted: u64,
 }
 
 impl Tidied {
@@ -63,6 +65,7 @@ impl Tidied {
         self.purged += more.purged;
         self.unreachable += more.unreachable;
         self.leftovers += more.leftovers;
+        self.miscounted += more.miscounted;
     }
 }
 
@@ -74,6 +77,7 @@ fn note(tidied: &Tidied) {
         purged,
         unreachable,
         leftovers,
+        miscounted,
     } = tidied;
     tracing::info!(
         staged,
@@ -82,6 +86,7 @@ fn note(tidied: &Tidied) {
         purged,
         unreachable,
         leftovers,
+        miscounted,
         "took away what nobody needs"
     );
 }
@@ -110,6 +115,7 @@ impl Engine {
             self.tidy_originals(&mut tidied.originals).await,
             self.tidy_index(&mut tidied.unreachable).await,
             self.tidy_versions(&mut tidied.leftovers).await,
+            self.recount_tallies(&mut tidied.miscounted).await,
             self.prune().await,
         ];
         parts.into_iter().collect()
@@ -121,6 +127,19 @@ impl Engine {
         let before = now - delta(self.settings.janitor.events);
         self.parts.catalog.prune(before, now).await?;
         self.figures().expire(now).await?;
+        Ok(())
+    }
+
+    /// The database tallies with every change, so that a wrong count is a fault, and loud.
+    async fn recount_tallies(&self, put_right: &mut u64) -> Result<(), Error> {
+        let miscounted = self.parts.catalog.recount_tallies().await?;
+        for tally in &miscounted {
+            tracing::warn!(
+                of = %tally.of, kind = tally.kind, told = tally.told, counted = tally.counted,
+                "a count was not as its rows have it; it was put right"
+            );
+        }
+        *put_right += miscounted.len() as u64;
         Ok(())
     }
 

@@ -108,6 +108,16 @@ pub struct Untouched {
     pub running: std::time::Duration,
 }
 
+/// A tally that was not as its rows have it, and was put right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Miscounted {
+    /// The tenant or the generation it belongs to.
+    pub of: uuid::Uuid,
+    pub kind: String,
+    pub told: i64,
+    pub counted: i64,
+}
+
 /// How a tenant's house stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Status {

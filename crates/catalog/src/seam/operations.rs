@@ -7,8 +7,8 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{
-    Begun, Deactivated, DeadLetter, Error, Event, Listed, NewUpload, Page, QueueDepth, Removal,
-    Removing, Replayed, Status, Untouched, Upload, UploadEnd,
+    Begun, Deactivated, DeadLetter, Error, Event, Listed, Miscounted, NewUpload, Page, QueueDepth,
+    Removal, Removing, Replayed, Status, Untouched, Upload, UploadEnd,
 };
 
 /// What keeps the house in order.
@@ -83,6 +83,10 @@ pub trait Operations {
     async fn queue_depth(&self, now: DateTime<Utc>) -> Result<QueueDepth, Error>;
 
     async fn status(&self, tenant: TenantId, now: DateTime<Utc>) -> Result<Status, Error>;
+
+    /// Counts, of all tenants, what status tells from tallies. What they had otherwise is
+    /// told, and put right.
+    async fn recount_tallies(&self) -> Result<Vec<Miscounted>, Error>;
 
     /// Asks whether a request was made before under this key.
     async fn begin_request(

@@ -47,6 +47,9 @@ pub trait Dialect:
     const MIGRATIONS: &'static [(&'static str, &'static str)];
     /// Keeps other processes from migrating at the same time, to the transaction's end.
     const LOCK_MIGRATIONS: Option<&'static str>;
+    /// Where writers count in shards of their own: brings together those of writers that are
+    /// gone, so that there are never more shards than there were writers at a time.
+    const FOLD_TALLIES: Option<&'static str>;
 }
 
 impl Dialect for Sqlite {
@@ -99,9 +102,14 @@ impl Dialect for Sqlite {
             "0012_disabled_tenants",
             include_str!("../../migrations/sqlite/0012_disabled_tenants.sql"),
         ),
+        (
+            "0013_tallies",
+            include_str!("../../migrations/sqlite/0013_tallies.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
+    const FOLD_TALLIES: Option<&'static str> = None;
 }
 
 impl Dialect for Postgres {
@@ -153,9 +161,25 @@ impl Dialect for Postgres {
             "0012_disabled_tenants",
             include_str!("../../migrations/postgres/0012_disabled_tenants.sql"),
         ),
+        (
+            "0013_tallies",
+            include_str!("../../migrations/postgres/0013_tallies.sql"),
+        ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =
         Some("SELECT pg_advisory_xact_lock(hashtext('gristmill catalog migrations'))");
+    // A new connection of the same number may count meanwhile: whoever comes second to the row
+    // waits, and finds it as the first left it.
+    const FOLD_TALLIES: Option<&'static str> = Some(
+        "WITH gone AS (
+             DELETE FROM tallies
+             WHERE shard <> 0 AND shard NOT IN (SELECT pid FROM pg_stat_activity)
+             RETURNING scope, kind, n)
+         INSERT INTO tallies AS t (scope, kind, shard, n)
+         SELECT scope, kind, 0, sum(n)::bigint FROM gone
+         GROUP BY scope, kind ORDER BY scope, kind
+         ON CONFLICT (scope, kind, shard) DO UPDATE SET n = t.n + excluded.n",
+    );
 }
 
 /// A type both written and read.

@@ -49,6 +49,7 @@ mod runs;
 mod sources;
 mod status;
 mod steps;
+mod tallies;
 mod tenants;
 mod unattended;
 mod users;

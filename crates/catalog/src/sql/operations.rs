@@ -6,14 +6,15 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use model::{ContentHash, DocumentId, RunId, TenantId, UploadId, UserId, VersionId};
 use serde_json::Value;
+use sqlx::query;
 use uuid::Uuid;
 
 use super::cells::micros;
 use super::dialect::Dialect;
-use super::{Sql, events, letters, recreate, removal, requests, status, versions};
+use super::{Sql, events, letters, recreate, removal, requests, status, tallies, versions};
 use crate::{
-    Begun, Deactivated, DeadLetter, Error, Event, Listed, NewUpload, Operations, Page, QueueDepth,
-    Removal, Removing, Replayed, Status, Untouched, Upload, UploadEnd,
+    Begun, Deactivated, DeadLetter, Error, Event, Listed, Miscounted, NewUpload, Operations, Page,
+    QueueDepth, Removal, Removing, Replayed, Status, Untouched, Upload, UploadEnd,
 };
 
 #[async_trait]
@@ -146,6 +147,30 @@ impl<DB: Dialect> Operations for Sql<DB> {
             Box::pin(async move { status::status::<DB>(c, tenant, micros(now)).await })
         })
         .await
+    }
+
+    async fn recount_tallies(&self) -> Result<Vec<Miscounted>, Error> {
+        let miscounted = self
+            .read("catalog.miscounted", move |c| {
+                Box::pin(async move { tallies::miscounted::<DB>(c).await })
+            })
+            .await?;
+        if !miscounted.is_empty() {
+            self.write("catalog.put_tallies_right", move |c| {
+                Box::pin(tallies::put_right::<DB>(c))
+            })
+            .await?;
+        }
+        if let Some(fold) = DB::FOLD_TALLIES {
+            self.write("catalog.fold_tallies", move |c| {
+                Box::pin(async move {
+                    query(fold).execute(c).await?;
+                    Ok(())
+                })
+            })
+            .await?;
+        }
+        Ok(miscounted)
     }
 
     async fn begin_request(

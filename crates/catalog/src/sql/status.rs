@@ -1,4 +1,5 @@
-//! Counts that stay fast as the house grows: every one is read from an index.
+//! How things stand, told as fast in a full house as in an empty one: what grows with the
+//! documents is tallied as it changes, what grows with the work at hand is read from an index.
 
 use chrono::{DateTime, Utc};
 use model::{RunStatus, TenantId};
@@ -7,6 +8,7 @@ use sqlx::{AssertSqlSafe, query};
 use super::Tx;
 use super::cells::Cells;
 use super::dialect::Dialect;
+use super::tallies::{self, Tallies};
 use crate::{Error, QueueDepth, Status};
 
 pub async fn status<DB: Dialect>(
@@ -14,13 +16,9 @@ pub async fn status<DB: Dialect>(
     tenant: TenantId,
     now: DateTime<Utc>,
 ) -> Result<Status, Error> {
-    let mut status = Status {
-        queue: depth::<DB>(c, Some(tenant), now).await?,
-        ..Status::default()
-    };
+    let queue = depth::<DB>(c, Some(tenant), now).await?;
     let row = query(
-        "SELECT (SELECT count(*) FROM documents WHERE tenant_id = $1) AS documents,
-             (SELECT count(*) FROM jobs
+        "SELECT (SELECT count(*) FROM jobs
               WHERE tenant_id = $1 AND status IN ('running', 'paused', 'canceled')) AS jobs,
              (SELECT count(*) FROM dead_letters WHERE tenant_id = $1) AS letters,
              (SELECT count(*) FROM ingestion_runs
@@ -32,56 +30,27 @@ pub async fn status<DB: Dialect>(
     .fetch_one(&mut *c)
     .await?;
     let row = Cells::<DB>(&row);
-    status.documents = row.count("documents")?;
-    status.jobs_live = row.count("jobs")?;
-    status.dead_letters = row.count("letters")?;
-    status.runs_waiting = row.count("waiting")?;
-    count_active::<DB>(c, tenant, &mut status).await?;
-    count_runs::<DB>(c, tenant, &mut status).await?;
-    Ok(status)
+    let owned = tallies::of_scope::<DB>(c, tenant.as_uuid()).await?;
+    let serving = tallies::of_serving::<DB>(c, tenant.as_uuid()).await?;
+    let runs = |of: RunStatus| tally(&owned, &format!("runs.{}", of.as_str()));
+    Ok(Status {
+        documents: tally(&owned, "documents"),
+        documents_active: tally(&serving, "active.documents"),
+        chunks_active: tally(&serving, "active.chunks"),
+        runs_queued: runs(RunStatus::Queued),
+        runs_running: runs(RunStatus::Running),
+        runs_waiting: row.count("waiting")?,
+        runs_succeeded: runs(RunStatus::Succeeded),
+        runs_failed: runs(RunStatus::Failed),
+        runs_canceled: runs(RunStatus::Canceled),
+        jobs_live: row.count("jobs")?,
+        dead_letters: row.count("letters")?,
+        queue,
+    })
 }
 
-async fn count_active<DB: Dialect>(
-    c: &mut Tx<DB>,
-    tenant: TenantId,
-    status: &mut Status,
-) -> Result<(), Error> {
-    let row = query(
-        "SELECT count(*) AS documents, CAST(coalesce(sum(a.chunks), 0) AS BIGINT) AS chunks
-         FROM knowledge_bases k
-         JOIN generations g ON g.kb_id = k.id AND g.state = 'serving'
-         JOIN activations a ON a.generation_id = g.id AND a.closed_at IS NULL
-         WHERE k.tenant_id = $1",
-    )
-    .bind(tenant.as_uuid())
-    .fetch_one(c)
-    .await?;
-    let row = Cells::<DB>(&row);
-    status.documents_active = row.count("documents")?;
-    status.chunks_active = row.count("chunks")?;
-    Ok(())
-}
-
-async fn count_runs<DB: Dialect>(
-    c: &mut Tx<DB>,
-    tenant: TenantId,
-    status: &mut Status,
-) -> Result<(), Error> {
-    // One count per status: grouping reads as many rows, at twice the price for each.
-    for (of, runs) in [
-        (RunStatus::Queued, &mut status.runs_queued),
-        (RunStatus::Running, &mut status.runs_running),
-        (RunStatus::Succeeded, &mut status.runs_succeeded),
-        (RunStatus::Failed, &mut status.runs_failed),
-        (RunStatus::Canceled, &mut status.runs_canceled),
-    ] {
-        let row = query(
-            "SELECT count(*) AS runs FROM ingestion_runs WHERE tenant_id = $1 AND status = $2",
-        );
-        let row = row.bind(tenant.as_uuid()).bind(of.as_str());
-        *runs = Cells::<DB>(&row.fetch_one(&mut *c).await?).count("runs")?;
-    }
-    Ok(())
+fn tally(tallies: &Tallies, kind: &str) -> u64 {
+    tallies.get(kind).copied().unwrap_or_default()
 }
 
 /// Of one tenant, or of all.

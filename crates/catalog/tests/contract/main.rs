@@ -117,6 +117,7 @@ promises! {
     operations::a_purged_document_leaves_its_ledger_and_nothing_else,
     operations::an_original_is_free_when_no_version_refers_to_it,
     operations::status_counts_what_there_is,
+    operations::a_tally_that_was_tampered_with_is_told_and_put_right,
     operations::accounts_are_kept_apart,
     operations::a_key_opens_nothing_while_its_maker_is_disabled,
     operations::a_disabled_tenant_lets_nobody_in_and_its_work_goes_on,

@@ -131,6 +131,46 @@ pub async fn an_original_is_free_when_no_version_refers_to_it(world: &World) {
     );
 }
 
+pub async fn a_tally_that_was_tampered_with_is_told_and_put_right(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    world.admit("a.txt", "one").await;
+    world.admit("b.txt", "two").await;
+    world.work_off().await;
+    let as_it_is = catalog.status(tenant, world.clock.now()).await.unwrap();
+    assert_eq!(catalog.recount_tallies().await.unwrap(), []);
+
+    world.vandalise("DELETE FROM tallies").await;
+    world.admit("c.txt", "three").await;
+    world.work_off().await;
+    let miscounted = catalog.recount_tallies().await.unwrap();
+    let documents = miscounted.iter().find(|tally| tally.kind == "documents");
+    assert_eq!(
+        documents.map(|tally| (tally.told, tally.counted)),
+        Some((1, 3))
+    );
+    assert_eq!(catalog.recount_tallies().await.unwrap(), []);
+    let put_right = catalog.status(tenant, world.clock.now()).await.unwrap();
+    let expected = Status {
+        documents: 3,
+        documents_active: 3,
+        chunks_active: 6,
+        runs_succeeded: 3,
+        ..as_it_is
+    };
+    assert_eq!(put_right, expected);
+
+    // Whatever takes rows away, the tallies follow.
+    world.vandalise("DELETE FROM activations").await;
+    world.vandalise("DELETE FROM ingestion_runs").await;
+    assert_eq!(catalog.recount_tallies().await.unwrap(), []);
+    let emptied = catalog.status(tenant, world.clock.now()).await.unwrap();
+    let expected = Status {
+        documents: 3,
+        ..Status::default()
+    };
+    assert_eq!(emptied, expected);
+}
+
 pub async fn status_counts_what_there_is(world: &World) {
     let (catalog, tenant) = (&world.catalog, world.place.tenant);
     world.admit("a.txt", "one").await;

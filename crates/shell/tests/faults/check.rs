@@ -104,6 +104,8 @@ async fn counters_equal_rows(house: &House) -> anyhow::Result<()> {
         with(RunStatus::Canceled),
     ];
     ensure!(counted == rows, "runs: {counted:?} counted, {rows:?} rows");
+    let miscounted = catalog.recount_tallies().await?;
+    ensure!(miscounted.is_empty(), "tallies: {miscounted:?}");
     let jobs = catalog.jobs(tenant, JobFilter::default(), all()).await?;
     for job in jobs.items {
         let met = catalog.job_documents(tenant, job.id, all()).await?.items;

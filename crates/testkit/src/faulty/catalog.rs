@@ -212,6 +212,14 @@ through! { Jobs {
 } }
 
 through! { Operations {
+    {
+        /// Nor may anything be tallied wrongly.
+        async fn recount_tallies(&self) -> Result<Vec<Miscounted>, Error> {
+            let miscounted = self.around(self.inner.recount_tallies()).await?;
+            assert!(miscounted.is_empty(), "tallies were wrong: {miscounted:?}");
+            Ok(miscounted)
+        }
+    }
     events_after(tenant: TenantId, after: i64, limit: u32) -> Vec<Event>;
     last_event(tenant: TenantId) -> i64;
     deactivate(tenant: TenantId, document: DocumentId, removal: Removal, now: DateTime<Utc>) -> Deactivated;
