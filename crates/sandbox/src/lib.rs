@@ -31,7 +31,7 @@ use parse::{Format, Hints};
 
 pub use child::{child_main, child_main_with};
 pub use error::{Death, Error, Fault};
-pub use heap::keep_few_arenas;
+pub use heap::{give_back_free_memory, keep_few_arenas};
 pub use protocol::Holds;
 pub use reading::Reading;
 pub use settings::{Ocr, Program, Settings};

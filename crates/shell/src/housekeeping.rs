@@ -9,6 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Settings;
 
+/// How often free memory is given back to the system.
+const MEMORY_EVERY: Duration = Duration::from_secs(60);
+
 /// A round that fails is logged and made again at its next time.
 pub(crate) async fn run(engine: Arc<Engine>, settings: Settings, stop: CancellationToken) {
     let guard = every(settings.guard_every, || async {
@@ -24,6 +27,10 @@ pub(crate) async fn run(engine: Arc<Engine>, settings: Settings, stop: Cancellat
             );
         }
     });
+    let memory = every(MEMORY_EVERY, || async {
+        // On a thread of its own: others wait for the arena that is looked through.
+        drop(tokio::task::spawn_blocking(sandbox::give_back_free_memory).await);
+    });
     let load = every(settings.load_every, || async {
         told(engine.record_load().await);
     });
@@ -34,6 +41,7 @@ pub(crate) async fn run(engine: Arc<Engine>, settings: Settings, stop: Cancellat
         () = stop.cancelled() => {}
         () = guard => {}
         () = janitor => {}
+        () = memory => {}
         () = load => {}
         () = holdings => {}
     }

@@ -96,7 +96,8 @@ async fn open_sqlite(settings: &Settings, path: &str) -> Result<Arc<dyn Catalog>
         .connect_with(
             options
                 .pragma("query_only", "ON")
-                .pragma("cache_size", "-4096"),
+                // There are many, and the system keeps the file's pages in memory anyway.
+                .pragma("cache_size", "-1024"),
         )
         .await
         .map_err(|error| settings.refused(error))?;
