@@ -34,7 +34,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "shell",
-        &["model", "durable", "sources", "catalog", "engine"],
+        &[
+            "model", "durable", "sandbox", "sources", "catalog", "engine",
+        ],
     ),
     (
         "web",
