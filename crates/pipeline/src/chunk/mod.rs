@@ -74,4 +74,6 @@ pub fn chunk(unit: &Unit, policy: ChunkPolicy, tokens: &dyn TokenCounter) -> Vec
 }
 
 #[cfg(test)]
+mod stability;
+#[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use model::{ChunkPolicy, Unit};
 use crate::chunk::piece::Piece;
 use crate::chunk::sections;
 use crate::cut::{self, Place, Sizes};
-use crate::units::opening_hash;
+use crate::units::{LASTING, opening_hash};
 
 /// Pieces that become one chunk, and how far back its overlap may reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,9 +28,9 @@ pub(super) fn structural(unit: &Unit, pieces: &[Piece], policy: ChunkPolicy) -> 
         .collect()
 }
 
-/// Parts come out at about three quarters of the limit; overlap has to fit beside them.
+/// Parts come out at about two thirds of the limit; half the overlap fits beside the fullest.
 fn sizes(policy: ChunkPolicy) -> Sizes {
-    let limit = (policy.target() * 4 / 3).min(policy.max() - policy.overlap());
+    let limit = (policy.target() * 4 / 3).min(policy.max() - policy.overlap() / 2);
     Sizes {
         limit: limit as u64,
         floor: (limit * 2 / 5) as u64,
@@ -51,15 +51,50 @@ fn cut_run(unit: &Unit, pieces: &[Piece], run: Range<usize>, sizes: Sizes) -> Ve
         }
         whole += pieces[at].size as u64;
     }
-    let chosen = cut::choose(&places, 0..whole, sizes);
-    let mut starts = vec![run.start];
-    starts.extend(chosen.into_iter().map(|at| run.start + 1 + at));
-    starts.push(run.end);
-    let group = |edge: &[usize]| Group {
-        pieces: edge[0]..edge[1],
-        reach: run.start,
-    };
-    starts.windows(2).map(group).collect()
+    let chosen = cut::choose_nearby(&places, 0..whole, sizes);
+    let ends = chosen.iter().map(|at| run.start + 1 + at).chain([run.end]);
+    let lasting = Lasting::new(&places, &pieces[run.clone()]);
+    let (mut start, mut reach) = (run.start, run.start);
+    let mut groups = Vec::with_capacity(chosen.len() + 1);
+    for end in ends {
+        let pieces = start..end;
+        groups.push(Group { pieces, reach });
+        if end < run.end && lasting.is_at(end - run.start - 1) {
+            reach = end;
+        }
+        start = end;
+    }
+    groups
+}
+
+/// The places where a unit might as well begin. Nothing is repeated across them: if one begins
+/// there some day, because the text has grown elsewhere, the chunk stays as it is.
+struct Lasting {
+    places: Vec<Place>,
+    whole: Range<u64>,
+}
+
+impl Lasting {
+    /// By bytes, as units are cut.
+    fn new(places: &[Place], pieces: &[Piece]) -> Self {
+        let at = |piece: &Piece| piece.bytes.start as u64;
+        let ends = pieces.first().map_or(0, at)..pieces.last().map_or(0, |p| p.bytes.end as u64);
+        let long = ends.end - ends.start >= 2 * LASTING;
+        let places = places.iter().zip(pieces.iter().skip(1)).filter(|_| long);
+        Self {
+            places: places
+                .map(|(place, piece)| Place {
+                    at: at(piece),
+                    ..*place
+                })
+                .collect(),
+            whole: ends,
+        }
+    }
+
+    fn is_at(&self, place: usize) -> bool {
+        !self.places.is_empty() && cut::stands_out(&self.places, place, &self.whole, LASTING)
+    }
 }
 
 /// Where an atom begins, the hash that chooses among units' cuts chooses among chunks': a unit

@@ -27,6 +27,10 @@ const SIZES: Sizes = Sizes {
     halve: false,
 };
 
+/// A unit begins where nothing stronger is this near, wherever that can be. Chunks know such a place
+/// when they see one, and repeat nothing across it: whether a unit does begin there changes none.
+pub(crate) const LASTING: u64 = UNIT_BYTES / 8;
+
 pub fn units(parsed: &Parsed) -> Vec<Unit> {
     units_of(parsed, SIZES)
 }

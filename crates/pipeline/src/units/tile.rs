@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::cut::{self, Place, Sizes};
 use crate::structure::{Headings, one_line};
 use crate::units::name::Names;
-use crate::units::{SIZES, places};
+use crate::units::{LASTING, SIZES, places};
 
 /// How many units' worth of text is held before some of it is given out.
 const WINDOW: u64 = 8;
@@ -122,7 +122,7 @@ impl Tiler {
     }
 
     fn cut(&mut self, places: &[Place], end: u64, held: &mut Held<'_>, units: &mut Vec<Unit>) {
-        let chosen = cut::choose(places, self.at.byte..end, self.sizes);
+        let chosen = cut::choose_lasting(places, self.at.byte..end, self.sizes, LASTING);
         let ends = chosen.into_iter().map(|at| places[at].at).chain([end]);
         units.extend(ends.map(|end| self.unit(end, held)));
     }
@@ -185,15 +185,20 @@ impl Stretch<'_> {
         if self.extent.end - start <= self.window {
             return None;
         }
-        let within = |place: &&Place| (self.floor..=self.window).contains(&(place.at - start));
-        let strongest = self.places.iter().filter(within);
+        let seen = self
+            .places
+            .partition_point(|place| place.at - start <= self.window);
+        let (seen, beyond) = self.places.split_at(seen);
+        let window = start..start + self.window;
+        let far_enough = |at: &usize| seen[*at].at - start >= self.floor;
+        let lasting = |at: &usize| cut::stands_out(seen, *at, &window, LASTING);
+        let strength = |at: &usize| (seen[*at].strength(), *at);
+        let candidates = (0..seen.len()).filter(far_enough);
+        let strongest = candidates.clone().filter(lasting).min_by_key(strength);
         strongest
-            .min_by_key(|place| (place.rank, place.hash, place.at))
-            .or_else(|| {
-                self.places
-                    .iter()
-                    .find(|place| place.at - start > self.window)
-            })
+            .or_else(|| candidates.min_by_key(strength))
+            .map(|at| &seen[at])
+            .or(beyond.first())
             .map(|place| place.at)
     }
 }
