@@ -25,14 +25,15 @@ struct Lane {
     batcher: Batcher<Passage>,
     /// Somebody's last passage is in the open batch: it may leave when the model is free.
     may_leave: Option<Reason>,
+    /// By what the model is given: whoever else asks for that waits for the same vector.
     waiting: HashMap<ContentHash, Vec<oneshot::Sender<Answer>>>,
-    /// Vectors of the last passages, oldest first.
+    /// Vectors of the last inputs, oldest first.
     recent: HashMap<ContentHash, Arc<[f32]>>,
     recent_order: VecDeque<ContentHash>,
     last_used: Duration,
 }
 
-/// Duplicates are recognised, and their vectors kept, this many passages back.
+/// Duplicates are recognised, and their vectors kept, this many inputs back.
 const WINDOW: usize = 1024;
 /// So many knowledge bases nobody waits for keep their vectors.
 const IDLE_LANES: usize = 16;
@@ -65,7 +66,7 @@ impl Desk {
         let lane = lane.or_insert_with(|| Lane::new(self.limits));
         lane.last_used = now;
         let ends = ends.map(|reason| (passage.document().to_owned(), reason));
-        if lane.is_new(passage.identity(), reply) {
+        if lane.is_new(passage.input_hash, reply) {
             let closed = lane.push(passage, now).into_iter();
             self.ready.extend(closed.map(|batch| (key.clone(), batch)));
         } else {
@@ -144,7 +145,7 @@ impl Desk {
         match result {
             Ok(vectors) => {
                 for (passage, vector) in batch.items.iter().zip(vectors) {
-                    lane.answer(passage.identity(), vector.into());
+                    lane.answer(passage.input_hash, vector.into());
                 }
             }
             Err(error) => {
@@ -190,13 +191,14 @@ impl Lane {
         }
     }
 
-    /// Whether a passage is neither known nor under way. If it is, that answer serves this one.
-    fn is_new(&mut self, identity: ContentHash, reply: oneshot::Sender<Answer>) -> bool {
-        if let Some(vector) = self.recent.get(&identity) {
+    /// Whether an input is neither known nor under way. If it is, that answer serves this one,
+    /// of whichever document it is: files of one origin share whole chunks.
+    fn is_new(&mut self, input: ContentHash, reply: oneshot::Sender<Answer>) -> bool {
+        if let Some(vector) = self.recent.get(&input) {
             let _ = reply.send(Ok(vector.clone()));
             return false;
         }
-        let waiting = self.waiting.entry(identity).or_default();
+        let waiting = self.waiting.entry(input).or_default();
         waiting.push(reply);
         waiting.len() == 1
     }
@@ -238,13 +240,13 @@ impl Lane {
         self.batcher.take(reason)
     }
 
-    fn answer(&mut self, identity: ContentHash, vector: Arc<[f32]>) {
-        for reply in self.waiting.remove(&identity).into_iter().flatten() {
+    fn answer(&mut self, input: ContentHash, vector: Arc<[f32]>) {
+        for reply in self.waiting.remove(&input).into_iter().flatten() {
             // Whoever waited may be gone: its lease was lost.
             let _ = reply.send(Ok(vector.clone()));
         }
-        if self.recent.insert(identity, vector).is_none() {
-            self.recent_order.push_back(identity);
+        if self.recent.insert(input, vector).is_none() {
+            self.recent_order.push_back(input);
         }
         while self.recent_order.len() > WINDOW {
             if let Some(oldest) = self.recent_order.pop_front() {
@@ -256,7 +258,7 @@ impl Lane {
     fn fail(&mut self, passages: &[Passage], error: providers::Error) {
         let error = Arc::new(error);
         for passage in passages {
-            let waiting = self.waiting.remove(&passage.identity());
+            let waiting = self.waiting.remove(&passage.input_hash);
             for reply in waiting.into_iter().flatten() {
                 let _ = reply.send(Err(error.clone()));
             }
@@ -306,10 +308,22 @@ mod tests {
         ask_in(desk, key(), (document, ordinal), ends)
     }
 
+    /// For a text that no other place has.
     fn ask_in(
         desk: &mut Desk,
         key: BatchKey,
         (document, ordinal): (u128, u32),
+        ends: Option<Reason>,
+    ) -> Receiver<Answer> {
+        let text = format!("text {document} {ordinal}");
+        ask_for(desk, key, (document, ordinal), text, ends)
+    }
+
+    fn ask_for(
+        desk: &mut Desk,
+        key: BatchKey,
+        (document, ordinal): (u128, u32),
+        text: String,
         ends: Option<Reason>,
     ) -> Receiver<Answer> {
         let chunk = ChunkId {
@@ -321,7 +335,7 @@ mod tests {
         let (reply, answer) = oneshot::channel();
         let request = Request {
             key,
-            passage: Passage::new(document, chunk, format!("text {ordinal}"), 5),
+            passage: Passage::new(document, chunk, text, 5),
             ends,
             reply,
         };
@@ -395,6 +409,24 @@ mod tests {
     }
 
     #[test]
+    fn a_text_that_two_documents_share_is_embedded_once() {
+        let mut desk = desk();
+        let mut answers: Vec<_> = [(1, 0), (2, 7)]
+            .into_iter()
+            .map(|place| {
+                let end = Some(Reason::EndOfDocument);
+                ask_for(&mut desk, key(), place, "the licence".to_owned(), end)
+            })
+            .collect();
+        let batch = desk.next_batch().expect("one batch");
+        assert_eq!(batch.1.items.len(), 1);
+        succeed(&mut desk, batch);
+        for answer in &mut answers {
+            assert_eq!(&*answer.try_recv().unwrap().unwrap(), &[1.0]);
+        }
+    }
+
+    #[test]
     fn a_failed_batch_tells_everyone_and_may_be_asked_again() {
         let mut desk = desk();
         let mut asked = ask(&mut desk, 1, 0, true);
@@ -404,6 +436,7 @@ mod tests {
         let _again = ask(&mut desk, 1, 0, true);
         assert!(desk.next_batch().is_some());
     }
+
     #[test]
     fn a_passage_the_model_refuses_fails_alone_and_the_others_go_again() {
         let mut desk = desk();
