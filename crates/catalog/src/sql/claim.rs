@@ -1,11 +1,11 @@
 //! Leases: taking them, prolonging them, showing that one is held.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use model::{RunId, StepKind};
-use sqlx::{AssertSqlSafe, query};
+use sqlx::{AssertSqlSafe, QueryBuilder, query};
 
 use super::cells::Cells;
 use super::dialect::Dialect;
@@ -32,6 +32,28 @@ pub async fn claim<DB: Dialect>(
     claims.sort_by_key(|claim| claim.work);
     started::<DB>(c, &claims, now).await?;
     Ok(claims)
+}
+
+/// Whether a step of one of these kinds is due.
+pub async fn due<DB: Dialect>(
+    c: &mut Tx<DB>,
+    kinds: &[StepKind],
+    now: DateTime<Utc>,
+) -> Result<bool, Error> {
+    for kind in kinds {
+        let row = query(
+            "SELECT id FROM work
+             WHERE kind = $2 AND coalesce(lease_until, not_before) <= $1 LIMIT 1",
+        )
+        .bind(now)
+        .bind(kind.as_str())
+        .fetch_optional(&mut *c)
+        .await?;
+        if row.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The rows, under a lease; nobody is told yet.
@@ -181,39 +203,69 @@ pub async fn heartbeat<DB: Dialect>(
     now: DateTime<Utc>,
 ) -> Result<Vec<bool>, Error> {
     let runs: BTreeSet<RunId> = claims.iter().map(|claim| claim.run).collect();
-    for run in runs {
-        query("UPDATE ingestion_runs SET heartbeat_at = $2 WHERE id = $1 AND status = 'running'")
-            .bind(run.as_uuid())
-            .bind(now)
-            .execute(&mut *c)
-            .await?;
+    for runs in Vec::from_iter(runs).chunks(AT_ONCE) {
+        alive::<DB>(c, runs, now).await?;
     }
-    // In the order of ids, as whoever prolongs the same leases does.
-    let mut order: Vec<usize> = (0..claims.len()).collect();
-    order.sort_by_key(|&at| claims[at].work);
-    let mut held = vec![false; claims.len()];
-    for at in order {
-        held[at] = prolong::<DB>(c, &claims[at], lease, now).await?;
+    // Rows are locked in the order of ids, as by whoever prolongs the same leases.
+    let mut in_order: Vec<&Claim> = claims.iter().collect();
+    in_order.sort_by_key(|claim| claim.work);
+    let mut held = HashSet::new();
+    for claims in in_order.chunks(AT_ONCE) {
+        held.extend(prolong::<DB>(c, claims, now + lease).await?);
     }
-    Ok(held)
+    let is_held = |claim: &Claim| held.contains(&(claim.work, claim.token));
+    Ok(claims.iter().map(is_held).collect())
 }
 
+/// Rows that one statement touches.
+const AT_ONCE: usize = 1000;
+
+/// Says of runs that somebody is at them.
+async fn alive<DB: Dialect>(
+    c: &mut Tx<DB>,
+    runs: &[RunId],
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let mut update: QueryBuilder<DB> =
+        QueryBuilder::new("UPDATE ingestion_runs SET heartbeat_at = ");
+    update.push_bind(now);
+    update.push(" WHERE id IN (SELECT id FROM ingestion_runs WHERE status = 'running' AND id IN (");
+    let mut list = update.separated(", ");
+    for run in runs {
+        list.push_bind(run.as_uuid());
+    }
+    update.push(") ORDER BY id ").push(DB::FOR_UPDATE).push(")");
+    update.build().persistent(false).execute(c).await?;
+    Ok(())
+}
+
+/// The work and token of each claim that still holds.
 async fn prolong<DB: Dialect>(
     c: &mut Tx<DB>,
-    claim: &Claim,
-    lease: Duration,
-    now: DateTime<Utc>,
-) -> Result<bool, Error> {
-    let row = query(
-        "UPDATE work SET lease_until = $3
-         WHERE id = $1 AND token = $2 AND lease_until IS NOT NULL RETURNING id",
-    )
-    .bind(claim.work)
-    .bind(claim.token.cast_signed())
-    .bind(now + lease)
-    .fetch_optional(c)
-    .await?;
-    Ok(row.is_some())
+    claims: &[&Claim],
+    until: DateTime<Utc>,
+) -> Result<Vec<(i64, u64)>, Error> {
+    let mut update: QueryBuilder<DB> = QueryBuilder::new("UPDATE work SET lease_until = ");
+    update.push_bind(until);
+    // By their ids alone they are found, whatever else is in the queue.
+    update.push(" WHERE id IN (SELECT id FROM work WHERE lease_until IS NOT NULL AND id IN (");
+    let mut list = update.separated(", ");
+    for claim in claims {
+        list.push_bind(claim.work);
+    }
+    update.push(") AND (id, token) IN (");
+    update.push_values(claims, |mut row, claim| {
+        row.push_bind(claim.work)
+            .push_bind(claim.token.cast_signed());
+    });
+    update.push(") ORDER BY id ").push(DB::FOR_UPDATE);
+    update.push(") RETURNING id, token");
+    let rows = update.build().persistent(false).fetch_all(c).await?;
+    let read = |row| {
+        let row = Cells::<DB>(row);
+        Ok((row.get("id")?, row.count("token")?))
+    };
+    rows.iter().map(read).collect()
 }
 
 pub async fn expire<DB: Dialect>(c: &mut Tx<DB>, now: DateTime<Utc>) -> Result<u64, Error> {
@@ -229,14 +281,16 @@ pub async fn expire<DB: Dialect>(c: &mut Tx<DB>, now: DateTime<Utc>) -> Result<u
 
 /// Locks the claim's run and its work; whether the claim still holds it.
 pub async fn holds<DB: Dialect>(c: &mut Tx<DB>, claim: &Claim) -> Result<bool, Error> {
-    let sql = format!(
-        "SELECT id FROM ingestion_runs WHERE id = $1 {}",
-        DB::FOR_UPDATE
-    );
-    query(AssertSqlSafe(sql))
-        .bind(claim.run.as_uuid())
-        .fetch_optional(&mut *c)
-        .await?;
+    if DB::LOCKS_ROWS {
+        let sql = format!(
+            "SELECT id FROM ingestion_runs WHERE id = $1 {}",
+            DB::FOR_UPDATE
+        );
+        query(AssertSqlSafe(sql))
+            .bind(claim.run.as_uuid())
+            .fetch_optional(&mut *c)
+            .await?;
+    }
     // A step given back keeps its token and has no lease: it is nobody's.
     let sql = format!(
         "SELECT id FROM work WHERE id = $1 AND token = $2 AND lease_until IS NOT NULL {}",

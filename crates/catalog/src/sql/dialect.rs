@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
+use sqlx::database::HasStatementCache;
 use sqlx::types::Json;
 use sqlx::{
     ColumnIndex, Database, Decode, Encode, Executor, IntoArguments, Postgres, Sqlite, Type,
@@ -11,6 +12,7 @@ use uuid::Uuid;
 /// `Has<T, Is: Bound>` makes `T: Bound` follow from `DB: Dialect`, with no `where` elsewhere.
 pub trait Dialect:
     Database<Arguments: IntoArguments<Self>>
+    + HasStatementCache
     + Has<Uuid, Is: Column<Self>>
     + Has<Option<Uuid>, Is: Column<Self>>
     + Has<String, Is: Column<Self>>
@@ -36,6 +38,8 @@ pub trait Dialect:
     const BEGIN_SNAPSHOT: &'static str;
     /// Ends a `SELECT`: the rows are ours until the end of the transaction.
     const FOR_UPDATE: &'static str;
+    /// Whether that changes anything: where one transaction writes at a time, all rows are ours.
+    const LOCKS_ROWS: bool = !Self::FOR_UPDATE.is_empty();
     /// As [`Dialect::FOR_UPDATE`], and rows another worker holds are left out.
     const SKIP_LOCKED: &'static str;
     /// Run before a claim where the next token is not a sequence's own business.

@@ -136,12 +136,12 @@ async fn count_in_job<DB: Dialect>(
 ) -> Result<bool, Error> {
     let stats = end.stats;
     let seen = stats.chunks_processed + stats.chunks_skipped + stats.chunks_error;
-    query(
+    let row = query(
         "UPDATE jobs SET runs_open = runs_open - 1, runs_failed = runs_failed + $2,
              chunks_seen = chunks_seen + $3, chunks_processed = chunks_processed + $4,
              chunks_skipped = chunks_skipped + $5, chunks_error = chunks_error + $6,
              updated_at = $7
-         WHERE id = $1",
+         WHERE id = $1 RETURNING runs_open",
     )
     .bind(job.as_uuid())
     .bind(i64::from(end.status == RunStatus::Failed))
@@ -150,9 +150,14 @@ async fn count_in_job<DB: Dialect>(
     .bind(stats.chunks_skipped.cast_signed())
     .bind(stats.chunks_error.cast_signed())
     .bind(now)
-    .execute(&mut *c)
+    .fetch_optional(&mut *c)
     .await?;
-    complete_if_done::<DB>(c, job, now).await
+    match row {
+        Some(row) if Cells::<DB>(&row).get::<i64>("runs_open")? == 0 => {
+            complete_if_done::<DB>(c, job, now).await
+        }
+        _ => Ok(false),
+    }
 }
 
 /// A running job with nothing left to list and no run under way is complete.

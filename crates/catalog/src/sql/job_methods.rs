@@ -70,7 +70,7 @@ impl<DB: Dialect> Jobs for Sql<DB> {
     }
 
     async fn job(&self, tenant: TenantId, job: JobId) -> Result<Job, Error> {
-        self.read("catalog.job", move |c| {
+        self.look_up("catalog.job", move |c| {
             Box::pin(async move { jobs::one::<DB>(c, tenant, job).await })
         })
         .await
@@ -168,6 +168,12 @@ impl<DB: Dialect> Jobs for Sql<DB> {
         lease: Duration,
         now: DateTime<Utc>,
     ) -> Result<Option<JobClaim>, Error> {
+        let due = self.look_up("catalog.claim_job", move |c| {
+            Box::pin(listing::due::<DB>(c, micros(now)))
+        });
+        if !due.await? {
+            return Ok(None);
+        }
         let worker = worker.to_owned();
         self.write("catalog.claim_job", move |c| {
             Box::pin(async move { listing::claim::<DB>(c, &worker, lease, micros(now)).await })

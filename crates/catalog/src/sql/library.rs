@@ -59,7 +59,7 @@ impl<DB: Dialect> Library for Sql<DB> {
     }
 
     async fn version(&self, tenant: TenantId, version: VersionId) -> Result<Version, Error> {
-        self.read("catalog.version", move |c| {
+        self.look_up("catalog.version", move |c| {
             Box::pin(versions::one::<DB>(c, tenant, version))
         })
         .await
@@ -134,11 +134,8 @@ impl<DB: Dialect> Library for Sql<DB> {
     }
 
     async fn units(&self, tenant: TenantId, version: VersionId) -> Result<Vec<UnitRow>, Error> {
-        self.read("catalog.units", move |c| {
-            Box::pin(async move {
-                versions::one::<DB>(c, tenant, version).await?;
-                versions::units::<DB>(c, version).await
-            })
+        self.look_up("catalog.units", move |c| {
+            Box::pin(versions::units_of::<DB>(c, tenant, version))
         })
         .await
     }

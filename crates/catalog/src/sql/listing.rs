@@ -13,6 +13,20 @@ use super::events::tell;
 use super::{Tx, admit, end, jobs, outcomes};
 use crate::{Admitted, Batch, Error, JobClaim, Unseen};
 
+/// Whether a job waits for somebody to list its source.
+pub async fn due<DB: Dialect>(c: &mut Tx<DB>, now: DateTime<Utc>) -> Result<bool, Error> {
+    let row = query(
+        "SELECT id FROM jobs
+         WHERE status = 'running' AND NOT exhausted
+           AND (lease_until IS NULL OR lease_until <= $1)
+         LIMIT 1",
+    )
+    .bind(now)
+    .fetch_optional(c)
+    .await?;
+    Ok(row.is_some())
+}
+
 pub async fn claim<DB: Dialect>(
     c: &mut Tx<DB>,
     worker: &str,

@@ -114,4 +114,18 @@ impl<DB: Dialect> Sql<DB> {
         };
         answer.await.map_err(|error| error.during(operation))
     }
+
+    /// As [`Sql::read`] for a body of one statement: that sees one state by itself, and what
+    /// opens and ends a transaction costs as much as the statement.
+    async fn look_up<T>(
+        &self,
+        operation: &'static str,
+        body: impl for<'c> FnOnce(&'c mut Tx<DB>) -> BoxFuture<'c, Result<T, Error>> + Send,
+    ) -> Result<T, Error> {
+        let answer = async {
+            let mut connection = self.readers.acquire().await?;
+            body(&mut connection).await
+        };
+        answer.await.map_err(|error| error.during(operation))
+    }
 }

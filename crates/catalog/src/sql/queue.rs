@@ -32,6 +32,14 @@ impl<DB: Dialect> Queue for Sql<DB> {
             lease,
         };
         let limits = self.limits;
+        // Most who ask were told of work that is not theirs: for them nothing is written.
+        let kinds = kinds.to_vec();
+        let due = self.look_up("catalog.claim", move |c| {
+            Box::pin(async move { claim::due::<DB>(c, &kinds, micros(now)).await })
+        });
+        if !due.await? {
+            return Ok(Vec::new());
+        }
         self.write("catalog.claim", move |c| {
             Box::pin(claim::claim::<DB>(c, wanted, limits, micros(now)))
         })
@@ -99,7 +107,7 @@ impl<DB: Dialect> Queue for Sql<DB> {
 
     async fn job_gate(&self, claim: &Claim) -> Result<Option<JobStatus>, Error> {
         let claim = claim.clone();
-        self.read("catalog.job_gate", move |c| {
+        self.look_up("catalog.job_gate", move |c| {
             Box::pin(async move { waits::job_gate::<DB>(c, &claim).await })
         })
         .await

@@ -98,19 +98,42 @@ pub async fn units<DB: Dialect>(c: &mut Tx<DB>, version: VersionId) -> Result<Ve
     .bind(version.as_uuid())
     .fetch_all(c)
     .await?;
-    let read = |row| {
-        let row = Cells::<DB>(row);
-        Ok(UnitRow {
-            name: UnitName::new(row.text("unit")?).map_err(Error::corrupt)?,
-            index: row.small("position")?,
-            state: row.word("state")?,
-            chunks: row.count("chunks")?,
-            tokens: row.count("tokens")?,
-            reused: row.count("reused")?,
-            reason: row.maybe_text("reason")?,
-        })
-    };
-    rows.iter().map(read).collect()
+    rows.iter().map(read_unit::<DB>).collect()
+}
+
+/// The same for whom the version belongs to, and for nobody else.
+pub async fn units_of<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    version: VersionId,
+) -> Result<Vec<UnitRow>, Error> {
+    let rows = query(
+        "SELECT unit, position, state, chunks, tokens, reused, reason FROM document_units
+         WHERE version_id = (SELECT id FROM document_versions WHERE id = $1 AND tenant_id = $2)
+         ORDER BY position, unit",
+    )
+    .bind(version.as_uuid())
+    .bind(tenant.as_uuid())
+    .fetch_all(&mut *c)
+    .await?;
+    if rows.is_empty() {
+        // Without units, or not there.
+        one::<DB>(c, tenant, version).await?;
+    }
+    rows.iter().map(read_unit::<DB>).collect()
+}
+
+fn read_unit<DB: Dialect>(row: &DB::Row) -> Result<UnitRow, Error> {
+    let row = Cells::<DB>(row);
+    Ok(UnitRow {
+        name: UnitName::new(row.text("unit")?).map_err(Error::corrupt)?,
+        index: row.small("position")?,
+        state: row.word("state")?,
+        chunks: row.count("chunks")?,
+        tokens: row.count("tokens")?,
+        reused: row.count("reused")?,
+        reason: row.maybe_text("reason")?,
+    })
 }
 
 pub async fn by_number<DB: Dialect>(

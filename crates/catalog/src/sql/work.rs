@@ -3,7 +3,6 @@
 use chrono::{DateTime, Utc};
 use model::{DocumentId, GenerationId, JobId, KbId, RunId, Step, TenantId, UnitName};
 use sqlx::{QueryBuilder, query};
-use uuid::Uuid;
 
 use super::Tx;
 use super::cells::{Cells, json};
@@ -45,12 +44,6 @@ pub async fn enqueue_units<DB: Dialect>(
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
     let version = claim.step.version();
-    // Not the claim's: another job may have taken the run over since.
-    let row = query("SELECT job_id FROM ingestion_runs WHERE id = $1")
-        .bind(claim.run.as_uuid())
-        .fetch_one(&mut *c)
-        .await?;
-    let job: Option<Uuid> = Cells::<DB>(&row).get("job_id")?;
     for units in units.chunks(500) {
         let mut insert: QueryBuilder<DB> = QueryBuilder::new(
             "INSERT INTO work (step_key, kind, step, tenant_id, kb_id, generation_id, document_id,
@@ -72,7 +65,10 @@ pub async fn enqueue_units<DB: Dialect>(
                 .push_bind(version.as_uuid())
                 .push_bind(i64::from(claim.version_number))
                 .push_bind(claim.run.as_uuid())
-                .push_bind(job)
+                // Not the claim's: another job may have taken the run over since.
+                .push("(SELECT job_id FROM ingestion_runs WHERE id = ")
+                .push_bind_unseparated(claim.run.as_uuid())
+                .push_unseparated(")")
                 .push_bind(claim.trace.clone())
                 .push_bind(now)
                 .push_bind(now);

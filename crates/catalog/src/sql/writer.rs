@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use sqlx::{Connection, Pool};
+use sqlx::Pool;
 use tokio::sync::{mpsc, oneshot};
 
 use super::dialect::Dialect;
@@ -150,12 +150,18 @@ async fn commit_group<DB: Dialect>(
         };
     }
     for write in group {
-        let mut savepoint = tx.begin().await?;
-        if write.run(&mut savepoint).await {
-            savepoint.commit().await?;
-        } else {
-            savepoint.rollback().await?;
+        // Statements like any other: kept prepared, where the driver's own savepoints are not.
+        sqlx::query("SAVEPOINT write_of_group")
+            .execute(&mut *tx)
+            .await?;
+        if !write.run(&mut tx).await {
+            sqlx::query("ROLLBACK TO write_of_group")
+                .execute(&mut *tx)
+                .await?;
         }
+        sqlx::query("RELEASE write_of_group")
+            .execute(&mut *tx)
+            .await?;
     }
     tx.commit().await
 }
