@@ -63,6 +63,12 @@ pub trait Embedder: Send + Sync {
     async fn embed_passages(&self, inputs: &[String]) -> Result<Vec<Vec<f32>>, Error>;
 
     async fn embed_query(&self, query: &str) -> Result<Vec<f32>, Error>;
+
+    /// Whether a batch may be handed over while another is under way, to be begun where that
+    /// leaves room. Not so with a service, which would be asked for more than it is set to.
+    fn takes_ahead(&self) -> bool {
+        false
+    }
 }
 
 /// Says how well each passage answers a query.

@@ -82,6 +82,16 @@ impl Desk {
     pub(super) fn next_batch(&mut self) -> Option<(BatchKey, Batch<Passage>)> {
         let ready = self.ready.pop_front();
         let (key, batch) = ready.or_else(|| self.close_oldest())?;
+        Some(self.leaves(key, batch))
+    }
+
+    /// A batch that waiting would not fill further.
+    pub(super) fn next_full(&mut self) -> Option<(BatchKey, Batch<Passage>)> {
+        let (key, batch) = self.ready.pop_front()?;
+        Some(self.leaves(key, batch))
+    }
+
+    fn leaves(&self, key: BatchKey, batch: Batch<Passage>) -> (BatchKey, Batch<Passage>) {
         locked(&self.counts).closed(&batch);
         tracing::debug!(
             tenant_id = %key.tenant,
@@ -92,7 +102,7 @@ impl Desk {
             tokens = batch.tokens,
             "batch leaves"
         );
-        Some((key, batch))
+        (key, batch)
     }
 
     fn close_oldest(&mut self) -> Option<(BatchKey, Batch<Passage>)> {

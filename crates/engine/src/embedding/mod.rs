@@ -4,7 +4,8 @@
 //! calls under way. What a batch holds and when it is full is the batcher's
 //! business; the clock and the model's being free are known only here. A batch
 //! that could leave stays open while the model is busy, so that a thousand tiny
-//! files fill it (`docs/adr/0005-batches-close-when-the-model-is-free.md`).
+//! files fill it (`docs/adr/0005-batches-close-when-the-model-is-free.md`). One
+//! that is full gains nothing by it: a model of this process has it ahead.
 
 mod desk;
 
@@ -165,9 +166,16 @@ async fn run(
     let began = Instant::now();
     let mut calls = JoinSet::new();
     let mut open = true;
+    let ahead = usize::from(embedder.takes_ahead());
     while open || !calls.is_empty() || desk.has_batches() {
-        while calls.len() < settings.calls {
-            let Some((key, batch)) = desk.next_batch() else {
+        while calls.len() < settings.calls + ahead {
+            let free = calls.len() < settings.calls;
+            let next = if free {
+                desk.next_batch()
+            } else {
+                desk.next_full()
+            };
+            let Some((key, batch)) = next else {
                 break;
             };
             calls.spawn(call(embedder.clone(), key, batch));

@@ -23,6 +23,7 @@ pub enum Urgency {
 
 pub struct Lanes {
     queue: Arc<Queue>,
+    threads: usize,
 }
 
 /// Some inputs of one call, and where their vectors go.
@@ -66,7 +67,7 @@ impl Lanes {
                 .spawn(move || work(&bert, &queue))
                 .expect("the system starts a thread");
         }
-        Self { queue }
+        Self { queue, threads }
     }
 
     /// The vectors of `inputs`, in their order.
@@ -86,7 +87,7 @@ impl Lanes {
                 tell: Some(tell),
             }),
         });
-        self.queue.push(group(inputs, &call), urgency);
+        self.queue.push(group(inputs, self.threads, &call), urgency);
         told.await.map_err(|_| Error::Stopped)
     }
 }
@@ -162,16 +163,30 @@ impl Call {
     }
 }
 
-/// Longest first, so the last groups to finish are the small ones.
-fn group(inputs: Vec<Vec<u32>>, call: &Arc<Call>) -> Vec<Group> {
+/// What is left is shared out so many times over, until groups are small.
+const ROUNDS: usize = 2;
+const SMALL_GROUP_TOKENS: usize = 128;
+
+/// Longest first, and less in each group towards the end, so that no lane is left with much to
+/// do when the others have nothing. A lane that is alone has nobody to wait for.
+fn group_tokens(left: usize, lanes: usize) -> usize {
+    match lanes {
+        1 => GROUP_TOKENS,
+        _ => (left / (lanes * ROUNDS)).clamp(SMALL_GROUP_TOKENS, GROUP_TOKENS),
+    }
+}
+
+fn group(inputs: Vec<Vec<u32>>, lanes: usize, call: &Arc<Call>) -> Vec<Group> {
+    let mut left = inputs.iter().map(Vec::len).sum();
     let mut inputs: Vec<_> = inputs.into_iter().enumerate().collect();
     inputs.sort_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
     let mut groups = Vec::new();
     let mut open = Vec::new();
     let mut tokens = 0;
     for (index, ids) in inputs {
-        if !open.is_empty() && tokens + ids.len() > GROUP_TOKENS {
+        if !open.is_empty() && tokens + ids.len() > group_tokens(left, lanes) {
             groups.push(std::mem::take(&mut open));
+            left -= tokens;
             tokens = 0;
         }
         tokens += ids.len();
@@ -204,5 +219,43 @@ fn work(bert: &Bert, queue: &Queue) {
             Ok(vectors) => call.answer(places.into_iter().zip(vectors).collect()),
             Err(_) => call.give_up(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(lengths: &[usize], lanes: usize) -> Vec<usize> {
+        let (tell, _told) = oneshot::channel();
+        let call = Arc::new(Call {
+            state: Mutex::new(Answers {
+                vectors: Vec::new(),
+                missing: 0,
+                tell: Some(tell),
+            }),
+        });
+        let inputs = lengths.iter().map(|length| vec![0; *length]).collect();
+        let tokens = |group: &Group| group.inputs.iter().map(|(_, ids)| ids.len()).sum();
+        group(inputs, lanes, &call).iter().map(tokens).collect()
+    }
+
+    #[test]
+    fn groups_grow_smaller_towards_the_end_where_lanes_share_the_work() {
+        let sizes = sizes(&[32; 128], 2);
+        assert_eq!(sizes.iter().sum::<usize>(), 128 * 32);
+        assert!(sizes.is_sorted_by(|a, b| a >= b), "{sizes:?}");
+        assert_eq!(sizes.first(), Some(&GROUP_TOKENS));
+        assert!(sizes.last() <= Some(&SMALL_GROUP_TOKENS));
+    }
+
+    #[test]
+    fn a_lane_alone_works_on_full_groups() {
+        assert_eq!(sizes(&[256; 5], 1), [512, 512, 256]);
+    }
+
+    #[test]
+    fn an_input_larger_than_a_group_is_one_by_itself() {
+        assert_eq!(sizes(&[100, 600], 2), [600, 100]);
     }
 }

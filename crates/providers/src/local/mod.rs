@@ -98,6 +98,11 @@ impl Embedder for LocalEmbedder {
         let mut vectors = self.lanes.embed(vec![encoded], Urgency::Query).await?;
         Ok(vectors.remove(0))
     }
+
+    /// No lane waits for the last group of one call before it begins the next.
+    fn takes_ahead(&self) -> bool {
+        true
+    }
 }
 
 fn info(folder: &Folder, tokenizer: &Tokenizer, name: ModelName) -> Result<ModelInfo, Error> {
