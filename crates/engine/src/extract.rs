@@ -5,6 +5,7 @@ use index::{Fence, IndexedChunk, Space, UnitPlace};
 use model::{Chunk, ChunkId, ContentHash, FollowUps, Step, TokenCounter, Unit, UnitName};
 use pipeline::batch::{BatchKey, Passage, Reason};
 
+use crate::aside::aside;
 use crate::figures::Timed;
 use crate::objects::Key;
 use crate::{Engine, Error, Stage};
@@ -167,13 +168,12 @@ impl Engine {
         let embedder = &self.model(generation)?.embedder;
         let tokens = embedder.tokens();
         let limit = embedder.info().max_tokens as usize;
-        tokio::task::spawn_blocking(move || {
+        aside(unit.text.len(), move || {
             let chunks = pipeline::chunk::chunk(&unit, policy, &*tokens);
             let cut = |chunk| Cut::new(chunk, limit, &*tokens);
             chunks.into_iter().map(cut).collect()
         })
         .await
-        .map_err(|_| Error::StageStopped)
     }
 }
 

@@ -4,8 +4,10 @@
 //! it and moves the cursor past it. Killed anywhere, the listing goes on at the
 //! cursor: a batch is admitted whole or not at all. The gate is asked before each.
 
+use std::io::Read as _;
 use std::path::PathBuf;
 
+use bytes::Bytes;
 use catalog::{Batch, JobClaim, Kb, Problem, Removal, RunType};
 use futures::{StreamExt, stream};
 use model::{Gate, gate};
@@ -170,9 +172,19 @@ impl Engine {
         found: &Found,
     ) -> Result<catalog::Admission, Error> {
         let path = found.path.clone();
-        let opened = blocking(move || folder::open(&path)).await??;
+        // What one piece holds is read where the file is opened: most files are no larger, and
+        // to wake a thread costs more than to read them.
+        let (opened, head) = blocking(move || {
+            let mut opened = folder::open(&path)?;
+            let head = first_piece(&mut opened.file, opened.size);
+            Ok::<_, sources::Error>((opened, head))
+        })
+        .await??;
+        let is_whole = head.as_ref().is_ok_and(|head| head.len() < PIECE);
         let file = tokio::fs::File::from_std(opened.file);
-        let body = ReaderStream::with_capacity(file, PIECE);
+        let rest = ReaderStream::with_capacity(file, PIECE);
+        let rest = rest.take(if is_whole { 0 } else { usize::MAX });
+        let body = stream::iter([head]).chain(rest);
         let limit = self.settings.file_limit;
         let staged = self.stage(body, limit).await.map_err(|error| match error {
             StageError::TooLarge { limit } => Error::BadRequest {
@@ -237,6 +249,12 @@ impl Engine {
             }
         }
     }
+}
+
+fn first_piece(file: &mut std::fs::File, size: u64) -> std::io::Result<Bytes> {
+    let mut head = Vec::with_capacity(size.min(PIECE as u64) as usize + 1);
+    file.take(PIECE as u64).read_to_end(&mut head)?;
+    Ok(head.into())
 }
 
 pub(crate) async fn blocking<T: Send + 'static>(

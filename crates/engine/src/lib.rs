@@ -5,6 +5,7 @@
 //! each is the contract: durable, then done, then sent, then acknowledged. The
 //! engine knows no shell; a shell turns its kind of delivery into one call here.
 
+mod aside;
 pub mod ask;
 pub mod backup;
 pub mod bucket;

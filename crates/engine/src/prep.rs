@@ -8,6 +8,7 @@ use futures::{StreamExt, TryStreamExt, future, stream};
 use model::{ContentHash, FollowUps, Parsed, Unit, UnitName};
 use parse::Hints;
 
+use crate::aside::aside;
 use crate::figures::Timed;
 use crate::objects::{self, Key};
 use crate::reading::Structure;
@@ -59,11 +60,11 @@ impl Engine {
         };
         let parsing = self.parts.sandbox.parse(bytes, hints);
         let parsed = self.timed(Timed::Parse, parsing).await?;
-        let units = tokio::task::spawn_blocking(move || {
+        aside(parsed.text.len(), move || {
             let units = pipeline::units::units(&parsed);
             (parsed, units)
-        });
-        units.await.map_err(|_| Error::StageStopped)
+        })
+        .await
     }
 
     pub(crate) async fn write_artifacts(
