@@ -1,7 +1,7 @@
 //! The child's side: give up every right, then read documents until the pipe closes.
 
 use std::any::Any;
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use parse::Format;
 
 use crate::confine;
 use crate::pieces;
-use crate::protocol::{Kind, Request, Setup, Want, read_frame, write_frame};
+use crate::protocol::{Kind, ONE_PIECE, Request, Setup, Want, put_frame, read_frame, write_frame};
 
 /// Sees each document before it is parsed; a test's child misbehaves here.
 pub type Before = fn(&[u8]);
@@ -22,8 +22,9 @@ pub fn child_main() -> ExitCode {
 
 /// The same with a look at each document first: for tests only.
 pub fn child_main_with(before: Before) -> ExitCode {
-    let (stdin, stdout) = (io::stdin().lock(), io::stdout().lock());
-    match serve(stdin, stdout, before) {
+    // What belongs together goes in one piece: the parent wakes for every one.
+    let stdout = BufWriter::with_capacity(ONE_PIECE, io::stdout().lock());
+    match serve(io::stdin().lock(), stdout, before) {
         Ok(()) => ExitCode::SUCCESS,
         // The parent is gone or out of step; there is nobody left to tell.
         Err(_) => ExitCode::FAILURE,
@@ -74,10 +75,10 @@ fn answer(request: &Request, document: Vec<u8>, to: &mut impl Write) -> io::Resu
     };
     match answer {
         Ok((_, payload)) if payload.len() as u64 > request.output_bytes => {
-            write_frame(to, Kind::TooLarge, &[])
+            put_frame(to, Kind::TooLarge, &[])
         }
-        Ok((kind, payload)) => write_frame(to, kind, &payload),
-        Err(error) => write_frame(to, Kind::Refused, &serde_json::to_vec(&error)?),
+        Ok((kind, payload)) => put_frame(to, kind, &payload),
+        Err(error) => put_frame(to, Kind::Refused, &serde_json::to_vec(&error)?),
     }
 }
 

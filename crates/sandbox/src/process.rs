@@ -11,7 +11,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::{Instant, timeout};
 
 use crate::error::{Death, Error};
-use crate::protocol::{Answer, HEAD, Holds, Kind, Request, Setup, head, head_of};
+use crate::protocol::{Answer, HEAD, Holds, Kind, ONE_PIECE, Request, Setup, head, head_of};
 use crate::settings::{Program, Settings};
 use crate::usage::peak_bytes;
 
@@ -85,8 +85,23 @@ impl Process {
     }
 
     async fn send(&mut self, kind: Kind, payload: &[u8]) -> io::Result<()> {
-        self.to.write_all(&head_of(kind, payload.len())).await?;
-        self.to.write_all(payload).await?;
+        self.send_all(&[(kind, payload)]).await
+    }
+
+    /// Small frames go in one piece: a child that waits wakes for every one.
+    async fn send_all(&mut self, frames: &[(Kind, &[u8])]) -> io::Result<()> {
+        let mut together = Vec::new();
+        for (kind, payload) in frames {
+            together.extend_from_slice(&head_of(*kind, payload.len()));
+            if together.len() + payload.len() <= ONE_PIECE {
+                together.extend_from_slice(payload);
+            } else {
+                self.to.write_all(&together).await?;
+                self.to.write_all(payload).await?;
+                together.clear();
+            }
+        }
+        self.to.write_all(&together).await?;
         self.to.flush().await
     }
 
@@ -120,10 +135,8 @@ impl Process {
         self.documents += 1;
         let until = Instant::now() + settings.wall;
         let encoded = serde_json::to_vec(request).expect("a request is plain data");
-        let sending = async {
-            self.send(Kind::Request, &encoded).await?;
-            self.send(Kind::Document, document).await
-        };
+        let frames = [(Kind::Request, &encoded[..]), (Kind::Document, document)];
+        let sending = self.send_all(&frames);
         match timeout(settings.wall, sending).await {
             Ok(Ok(())) => self.answer(until, settings).await,
             Ok(Err(_)) => Ok(died(self.death().await, None)),

@@ -21,6 +21,9 @@ use crate::tool::Tool;
 
 pub(crate) const HEAD: usize = 9;
 
+/// As much as a pipe holds.
+pub(crate) const ONE_PIECE: usize = 64 << 10;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -151,9 +154,14 @@ pub(crate) fn head_of(kind: Kind, length: usize) -> [u8; HEAD] {
 }
 
 pub(crate) fn write_frame(to: &mut impl Write, kind: Kind, payload: &[u8]) -> io::Result<()> {
-    to.write_all(&head_of(kind, payload.len()))?;
-    to.write_all(payload)?;
+    put_frame(to, kind, payload)?;
     to.flush()
+}
+
+/// Leaves it to the next frame to be sent.
+pub(crate) fn put_frame(to: &mut impl Write, kind: Kind, payload: &[u8]) -> io::Result<()> {
+    to.write_all(&head_of(kind, payload.len()))?;
+    to.write_all(payload)
 }
 
 /// The next frame; `None` when the other side has closed.
