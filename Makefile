@@ -7,7 +7,7 @@ export CARGO_TERM_COLOR ?= auto
 TEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo 'nextest run' || echo test)
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test nextest test-api faults damage browser screenshots bench eval mutations fuzz model postgres
+.PHONY: help run check test nextest test-api faults damage browser office screenshots bench eval mutations fuzz model postgres
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,7 @@ check: ## formatting, and clippy with warnings as errors
 
 test: model postgres ## everything, set-up included
 	-scripts/fetch-browser
+	-scripts/fetch-office
 	@[ "$(TEST)" != test ] || echo "nextest is not here: cargo's own runner is used (make nextest installs it)"
 	$(CARGO) $(TEST) --workspace --locked
 
@@ -40,6 +41,10 @@ damage: ## damages a data folder in 200 drawn ways: verify names each, repair me
 browser: ## the pages in headless Chromium, used as people use them
 	scripts/fetch-browser
 	GRISTMILL_BROWSER=needed $(CARGO) $(TEST) --workspace --locked --test it browser::
+
+office: ## page images of DOCX by LibreOffice, which make test tries where it is installed
+	scripts/fetch-office
+	GRISTMILL_OFFICE=needed $(CARGO) $(TEST) --workspace --locked --test print --test it libreoffice
 
 screenshots: ## every page, light and dark, desktop and phone, into screenshots/
 	scripts/fetch-browser

@@ -4,6 +4,14 @@ use crate::archive;
 
 const W: &str = r#"xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main""#;
 
+/// What an office suite wants to know of the parts before it reads one; our reader does not.
+const CONTENT_TYPES: &str = r#"<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/>
+<Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/>
+<Override PartName="/word/styles.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.styles+xml"/>
+<Override PartName="/word/numbering.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.numbering+xml"/>
+<Override PartName="/word/footnotes.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.footnotes+xml"/>
+<Override PartName="/word/header1.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.header+xml"/></Types>"#;
+
 fn relations(entries: &[(&str, &str, &str)]) -> String {
     let entries: String = entries
         .iter()
@@ -36,6 +44,7 @@ pub fn docx(body: &str) -> Vec<u8> {
     let header = format!(r#"<w:hdr {W}><w:p><w:r><w:t>Running head</w:t></w:r></w:p></w:hdr>"#);
     let document = format!(r#"<w:document {W}><w:body>{body}</w:body></w:document>"#);
     archive(&[
+        ("[Content_Types].xml", CONTENT_TYPES),
         (
             "_rels/.rels",
             &relations(&[("r1", "officeDocument", "word/document.xml")]),

@@ -39,7 +39,7 @@ fn serve(mut from: impl Read, mut to: impl Write, before: Before) -> io::Result<
     let holds = confine::confine(&setup);
     write_frame(&mut to, Kind::Hello, &serde_json::to_vec(&holds)?)?;
     if let Some(tool) = &setup.tool {
-        return Err(tool.become_it());
+        return Err(tool.become_it(&holds));
     }
     while let Some((kind, request)) = read_frame(&mut from)? {
         let Some((Kind::Document, document)) = read_frame(&mut from)? else {

@@ -3,49 +3,63 @@
 //! Limits first, then files, then system calls: each step still needs what the next one
 //! takes away. What the kernel does not offer is reported, not pretended.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, Ruleset, RulesetAttr, RulesetCreatedAttr,
     RulesetStatus, path_beneath_rules,
 };
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+use rustix::process::{
+    Resource, Rlimit, Signal, getrlimit, nice, set_parent_process_death_signal, setrlimit,
+};
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
+use crate::calls;
 use crate::protocol::{Holds, Setup};
 use crate::tool::Tool;
 use crate::usage::cpu;
 
 const LANDLOCK: ABI = ABI::V5;
+/// The largest file a tool may write, where it may write any.
+const WRITTEN: u64 = 256 << 20;
 /// Where programs, their libraries and their data are installed.
 const INSTALLED: &[&str] = &[
     "/usr",
     "/lib",
     "/lib64",
     "/bin",
-    "/opt",
     "/nix/store",
     "/etc/ld.so.cache",
     "/etc/alternatives",
     "/etc/fonts",
     "/etc/libreoffice",
-    "/proc",
+    "/var/lib/libreoffice",
+    "/var/spool/libreoffice",
+    "/var/cache/fontconfig",
+    // Of itself alone: what other programs were started with is none of its business.
+    "/proc/self",
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/proc/sys/vm/overcommit_memory",
     "/sys/devices/system/cpu",
     "/dev/urandom",
 ];
 
 pub(crate) fn confine(setup: &Setup) -> Holds {
+    if setup.niceness > 0 {
+        // Being urgent is no danger, so nothing depends on it.
+        let _ = nice(setup.niceness);
+    }
     match &setup.tool {
         None => Holds {
             memory: limit_memory(setup.memory_bytes, 0),
-            landlock: forbid_files(&[]).unwrap_or(false),
-            seccomp: forbid_calls().is_some(),
+            landlock: forbid_files(Vec::new()).unwrap_or(false),
+            seccomp: calls::leave_a_reader_its_own().is_some(),
         },
         Some(tool) => Holds {
             memory: limit_tool(tool, setup.memory_bytes),
-            landlock: forbid_files(&rights_of(tool)).unwrap_or(false),
-            seccomp: forbid_network().is_some(),
+            landlock: forbid_files(rights_of(tool)).unwrap_or(false),
+            seccomp: calls::forbid_a_tool().is_some(),
         },
     }
 }
@@ -66,19 +80,44 @@ fn limit_memory(bytes: u64, written: u64) -> bool {
 
 fn limit_tool(tool: &Tool, bytes: u64) -> bool {
     limit_cpu(tool.cpu_seconds);
-    let written = if tool.folder.is_some() { bytes } else { 0 };
-    limit_memory(bytes, written)
+    be_first_to_go();
+    let written = tool.folder.as_ref().map_or(0, |_| WRITTEN);
+    let none = CapabilitySets {
+        effective: CapabilitySet::empty(),
+        permitted: CapabilitySet::empty(),
+        inheritable: CapabilitySet::empty(),
+    };
+    // It does not outlive the server, and where that is root it is so in name only.
+    let alone = set_capabilities(None, none).is_ok()
+        && set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
+    alone && limit_memory(bytes, written)
 }
 
-/// What a tool may do where: read what is installed, write into its folder.
-fn rights_of(tool: &Tool) -> Vec<(&Path, BitFlags<AccessFs>)> {
+/// Should the machine run out of memory, then it is this process that goes.
+#[expect(clippy::disallowed_methods, reason = "it is no file but the kernel")]
+fn be_first_to_go() {
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+}
+
+/// What a tool may do where: read what is installed, write into its folder. There it makes
+/// neither programs nor devices.
+fn rights_of(tool: &Tool) -> Vec<(PathBuf, BitFlags<AccessFs>)> {
     let read = AccessFs::from_read(LANDLOCK);
-    let all = AccessFs::from_all(LANDLOCK);
-    let mut rights: Vec<_> = INSTALLED.iter().map(|at| (Path::new(at), read)).collect();
-    rights.push((&tool.path, read));
-    rights.push((Path::new("/dev/null"), all));
-    rights.extend(tool.folder.as_deref().map(|folder| (folder, all)));
+    let write = AccessFs::from_all(LANDLOCK)
+        & !(AccessFs::Execute | AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
+    let mut rights: Vec<_> = INSTALLED.iter().map(|at| (at.into(), read)).collect();
+    rights.push((tool.path.clone(), read));
+    rights.extend(suite_of(&tool.path).map(|suite| (suite, read)));
+    rights.push((PathBuf::from("/dev/null"), write));
+    rights.extend(tool.folder.clone().map(|folder| (folder, write)));
     rights
+}
+
+/// Where a program stands that brought its own folder. The others there are none of its business.
+fn suite_of(program: &Path) -> Option<PathBuf> {
+    let opt = Path::new("/opt");
+    let suite = program.strip_prefix(opt).ok()?.iter().next()?;
+    Some(opt.join(suite))
 }
 
 /// From now on so much CPU time is left. The kernel ends the process when it is used up.
@@ -93,7 +132,7 @@ pub(crate) fn limit_cpu(seconds: u64) {
 }
 
 /// Every right over files and sockets is handled and none but these are granted.
-fn forbid_files(rights: &[(&Path, BitFlags<AccessFs>)]) -> Option<bool> {
+fn forbid_files(rights: Vec<(PathBuf, BitFlags<AccessFs>)>) -> Option<bool> {
     let rules = Ruleset::default()
         .handle_access(AccessFs::from_all(LANDLOCK))
         .ok()?
@@ -101,88 +140,23 @@ fn forbid_files(rights: &[(&Path, BitFlags<AccessFs>)]) -> Option<bool> {
         .ok()?;
     let mut rules = rules.create().ok()?;
     for (path, access) in rights {
-        rules = rules.add_rules(path_beneath_rules([path], *access)).ok()?;
+        rules = rules.add_rules(path_beneath_rules([path], access)).ok()?;
     }
     let status = rules.restrict_self().ok()?;
     Some(status.ruleset != RulesetStatus::NotEnforced)
 }
 
-/// All a parser needs once its input is in a pipe. Everything else fails with EPERM.
-const ALLOWED: &[libc::c_long] = &[
-    libc::SYS_read,
-    libc::SYS_readv,
-    libc::SYS_write,
-    libc::SYS_writev,
-    libc::SYS_close,
-    libc::SYS_mmap,
-    libc::SYS_munmap,
-    libc::SYS_mremap,
-    libc::SYS_mprotect,
-    libc::SYS_madvise,
-    libc::SYS_brk,
-    libc::SYS_futex,
-    libc::SYS_sched_yield,
-    libc::SYS_sched_getaffinity,
-    libc::SYS_clock_gettime,
-    libc::SYS_getrandom,
-    libc::SYS_getrusage,
-    libc::SYS_prlimit64,
-    libc::SYS_rt_sigaction,
-    libc::SYS_rt_sigprocmask,
-    libc::SYS_rt_sigreturn,
-    libc::SYS_sigaltstack,
-    libc::SYS_gettid,
-    libc::SYS_getpid,
-    libc::SYS_exit,
-    libc::SYS_exit_group,
-    libc::SYS_restart_syscall,
-];
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// A tool makes threads and reads files, so what it may is not listed, but what it may not.
-fn forbid_network() -> Option<()> {
-    let calls = [
-        libc::SYS_socket,
-        libc::SYS_connect,
-        libc::SYS_bind,
-        libc::SYS_ptrace,
-        libc::SYS_mount,
-        libc::SYS_unshare,
-        libc::SYS_bpf,
-        libc::SYS_process_vm_readv,
-        libc::SYS_io_uring_setup,
-        libc::SYS_keyctl,
-    ];
-    let rules = calls.map(|call| (call, Vec::new()));
-    let filter = SeccompFilter::new(
-        rules.into(),
-        SeccompAction::Allow,
-        SeccompAction::Errno(libc::EPERM as u32),
-        std::env::consts::ARCH.try_into().ok()?,
-    );
-    let program: BpfProgram = filter.ok()?.try_into().ok()?;
-    seccompiler::apply_filter(&program).ok()
-}
-
-/// A process may end itself by a signal, and no other: `abort` needs that.
-fn forbid_calls() -> Option<()> {
-    let mut rules: BTreeMap<i64, Vec<seccompiler::SeccompRule>> =
-        ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
-    let myself = i64::from(std::process::id());
-    rules.insert(libc::SYS_tgkill, only_to(myself)?);
-    rules.insert(libc::SYS_kill, only_to(myself)?);
-    let filter = SeccompFilter::new(
-        rules,
-        SeccompAction::Errno(libc::EPERM as u32),
-        SeccompAction::Allow,
-        std::env::consts::ARCH.try_into().ok()?,
-    );
-    let program: BpfProgram = filter.ok()?.try_into().ok()?;
-    seccompiler::apply_filter(&program).ok()
-}
-
-fn only_to(process: i64) -> Option<Vec<seccompiler::SeccompRule>> {
-    use seccompiler::{SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule};
-    let (length, equal) = (SeccompCmpArgLen::Dword, SeccompCmpOp::Eq);
-    let condition = SeccompCondition::new(0, length, equal, process as u64).ok()?;
-    Some(vec![SeccompRule::new(vec![condition]).ok()?])
+    #[test]
+    fn a_program_with_a_folder_of_its_own_sees_that_folder_and_not_its_neighbours() {
+        let office = Path::new("/opt/libreoffice25.2/program/soffice.bin");
+        assert_eq!(
+            suite_of(office),
+            Some(PathBuf::from("/opt/libreoffice25.2"))
+        );
+        assert_eq!(suite_of(Path::new("/usr/bin/tesseract")), None);
+    }
 }

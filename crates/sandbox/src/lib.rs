@@ -8,6 +8,7 @@
 //!
 //! The program hands [`child_main`] its hidden subcommand; [`Program`] says how to call it.
 
+mod calls;
 mod child;
 mod confine;
 mod error;
@@ -15,10 +16,12 @@ mod heap;
 mod isolate;
 mod pieces;
 mod pool;
+mod print;
 mod process;
 mod protocol;
 mod reading;
 mod recognise;
+mod scratch;
 mod settings;
 mod tool;
 mod usage;
@@ -34,7 +37,8 @@ pub use error::{Death, Error, Fault};
 pub use heap::{give_back_free_memory, keep_few_arenas};
 pub use protocol::Holds;
 pub use reading::Reading;
-pub use settings::{Ocr, Program, Settings};
+pub use scratch::empty;
+pub use settings::{Ocr, Office, Program, Settings};
 
 use pool::Pool;
 use protocol::{Answer, Request, Want};
@@ -130,6 +134,51 @@ impl Sandbox {
             Answer::Refused(error) => Err(error.into()),
             Answer::Died { death, .. } => Err(Error::Deadly { death }),
             Answer::Parsed(_) => Err(Error::Protocol("an image was asked for".to_owned())),
+        }
+    }
+
+    /// Whether there is somebody to [`print`](Self::print).
+    pub fn prints(&self) -> bool {
+        match &*self.mode {
+            Mode::Children(pool) => pool.settings().office.is_some(),
+            Mode::Unconfined(_) => false,
+        }
+    }
+
+    /// A DOCX as the PDF an office suite makes of it.
+    pub async fn print(&self, bytes: Bytes) -> Result<Bytes, Error> {
+        match &*self.mode {
+            Mode::Children(pool) => print::print(pool, bytes).await,
+            Mode::Unconfined(_) => Err(print::nobody()),
+        }
+    }
+
+    /// Reads such a print for its pages and for where its words stand. Those in its pictures
+    /// are recognised for nobody.
+    pub async fn read_print(&self, bytes: Bytes) -> Result<Parsed, Error> {
+        match &*self.mode {
+            Mode::Children(pool) => isolate::parse(pool, &bytes, &Hints::default(), &[]).await,
+            Mode::Unconfined(_) => self.parse(bytes, Hints::default()).await,
+        }
+    }
+
+    /// The same with a single child that stands back for every other process: for work that
+    /// nobody waits for.
+    #[must_use]
+    pub fn behind(&self) -> Self {
+        match &*self.mode {
+            Mode::Children(pool) => Self {
+                mode: Arc::new(Mode::Children(Box::new(pool.behind()))),
+            },
+            Mode::Unconfined(_) => self.clone(),
+        }
+    }
+
+    /// Whether a document would be looked at at once. Who draws ahead of demand asks.
+    pub fn has_room(&self) -> bool {
+        match &*self.mode {
+            Mode::Children(pool) => pool.has_room(),
+            Mode::Unconfined(_) => true,
         }
     }
 }

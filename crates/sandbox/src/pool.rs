@@ -15,10 +15,14 @@ use crate::protocol::{Answer, Request, Setup};
 use crate::settings::{Program, Settings};
 use crate::tool::{self, Tool};
 
+/// The niceness of whom nobody waits for.
+const LAST: i32 = 19;
+
 pub(crate) struct Pool {
     settings: Settings,
     program: Program,
     permits: Semaphore,
+    beside: Semaphore,
     idle: Mutex<Vec<Process>>,
     reported: Once,
     largest: AtomicU64,
@@ -34,6 +38,7 @@ impl Pool {
     pub(crate) fn new(settings: Settings, program: Program) -> Self {
         Self {
             permits: Semaphore::new(settings.children.max(1)),
+            beside: Semaphore::new(1),
             settings,
             program,
             idle: Mutex::default(),
@@ -85,6 +90,28 @@ impl Pool {
         tool::run(&self.program, tool, input, &self.settings).await
     }
 
+    /// The same one at a time beside the readers, so that none of them waits for it.
+    pub(crate) async fn run_beside(&self, tool: &Tool) -> Result<Vec<u8>, Error> {
+        let permit = self.beside.acquire().await;
+        let _permit = permit.expect("the pool never closes its permits");
+        tool::run(&self.program, tool, &[], &self.settings).await
+    }
+
+    /// As this one, but with a single child that stands back for everybody.
+    pub(crate) fn behind(&self) -> Self {
+        let settings = Settings {
+            children: 1,
+            niceness: LAST,
+            ..self.settings.clone()
+        };
+        Self::new(settings, self.program.clone())
+    }
+
+    /// Whether whoever asks now need not wait.
+    pub(crate) fn has_room(&self) -> bool {
+        self.permits.available_permits() > 0
+    }
+
     fn take(&self) -> Option<Process> {
         self.idle.lock().expect("nobody panics here").pop()
     }
@@ -102,6 +129,7 @@ impl Pool {
     async fn start(&self) -> Result<Process, Error> {
         let setup = Setup {
             memory_bytes: self.settings.memory_bytes,
+            niceness: self.settings.niceness,
             tool: None,
         };
         let (process, holds) = Process::start(&self.program, &setup, &self.settings).await?;

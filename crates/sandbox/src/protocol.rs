@@ -74,6 +74,9 @@ impl Kind {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Setup {
     pub(crate) memory_bytes: u64,
+    /// How far it stands back for others, up to 19.
+    #[serde(default)]
+    pub(crate) niceness: i32,
     /// Read no documents but become this, after the hello.
     #[serde(default)]
     pub(crate) tool: Option<Tool>,
@@ -87,6 +90,12 @@ pub struct Holds {
     pub landlock: bool,
     /// System calls beyond reading, writing and memory fail.
     pub seccomp: bool,
+}
+
+impl Holds {
+    pub(crate) const fn all(&self) -> bool {
+        self.memory && self.landlock && self.seccomp
+    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use parse::pdf::{Recognised, pictures};
 use crate::error::Error;
 use crate::pool::Pool;
 use crate::protocol::{Answer, Request, Want};
-use crate::settings::Ocr;
+use crate::settings::{Ocr, Settings};
 use crate::tool::Tool;
 
 /// What recognisers are trained on, in dots per inch.
@@ -49,11 +49,11 @@ async fn of_page(pool: &Pool, ocr: &Ocr, bytes: &Bytes, page: u32) -> Result<Str
         Answer::Died { death, .. } => return Err(Error::Deadly { death }),
         Answer::Parsed(_) => return Err(Error::Protocol("an image was asked for".to_owned())),
     };
-    let table = pool.run(&tool(ocr), &picture).await?;
+    let table = pool.run(&tool(ocr, pool.settings()), &picture).await?;
     Ok(String::from_utf8_lossy(&table).into_owned())
 }
 
-fn tool(ocr: &Ocr) -> Tool {
+fn tool(ocr: &Ocr, settings: &Settings) -> Tool {
     let dpi = DPI.to_string();
     let args = [
         "stdin",
@@ -69,5 +69,11 @@ fn tool(ocr: &Ocr) -> Tool {
         args: args.map(str::to_owned).to_vec(),
         folder: None,
         cpu_seconds: ocr.cpu.as_secs().max(1),
+        wall: ocr.cpu * 2,
+        memory_bytes: settings.memory_bytes,
+        output_bytes: settings.output_bytes,
+        scratch_bytes: 0,
+        niceness: settings.niceness,
+        again: None,
     }
 }

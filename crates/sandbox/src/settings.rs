@@ -1,7 +1,7 @@
 //! What can be tuned, and which program the children are.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -26,10 +26,14 @@ pub struct Settings {
     /// `recycle_bytes`.
     pub documents_per_child: u32,
     pub recycle_bytes: u64,
+    /// How far children stand back for other processes, up to 19.
+    pub niceness: i32,
     /// How many pages of a document may be left out before it is given up.
     pub poison_pages: usize,
     /// Who recognises words on pages that are pictures; without one such pages are gaps.
     pub ocr: Option<Ocr>,
+    /// Who prints documents that have no pages of their own.
+    pub office: Option<Office>,
     pub limits: Limits,
 }
 
@@ -56,6 +60,43 @@ impl Ocr {
     }
 }
 
+/// LibreOffice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Office {
+    pub program: PathBuf,
+    /// Where a folder is made for each document, and taken away after it. Whoever died over
+    /// one has left it there: nobody else keeps anything in this place.
+    pub scratch: PathBuf,
+    /// CPU time for one document.
+    pub cpu: Duration,
+    /// Wall time for one document.
+    pub wall: Duration,
+    /// Address space: far more than it uses, as it maps all of its libraries.
+    pub memory_bytes: u64,
+    /// Of all it writes for one document.
+    pub scratch_bytes: u64,
+}
+
+impl Office {
+    pub fn new(program: impl Into<PathBuf>, scratch: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+            scratch: scratch.into(),
+            cpu: Duration::from_secs(60),
+            wall: Duration::from_secs(120),
+            memory_bytes: 3 << 30,
+            scratch_bytes: 512 << 20,
+        }
+    }
+
+    /// By the command people start it with. That is a launcher, which insists on the system's
+    /// own folder for temporary files; the program itself stands beside it.
+    pub fn behind(launcher: &Path, scratch: impl Into<PathBuf>) -> Option<Self> {
+        let program = launcher.canonicalize().ok()?.with_file_name("soffice.bin");
+        program.is_file().then(|| Self::new(program, scratch))
+    }
+}
+
 /// Budgets the parsers themselves keep.
 pub type Limits = parse::Limits;
 
@@ -71,8 +112,10 @@ impl Default for Settings {
             output_bytes: 512 << 20,
             documents_per_child: 200,
             recycle_bytes: 256 << 20,
+            niceness: 0,
             poison_pages: 16,
             ocr: None,
+            office: None,
             limits: parse::Limits::default(),
         }
     }

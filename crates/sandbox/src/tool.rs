@@ -2,21 +2,27 @@
 //!
 //! A child of ours confines itself, says so, and becomes the program: it reads what is
 //! installed and nothing else, writes nowhere but into a folder made for it, has no network,
-//! and the same limits on memory and time as any reader. It is given its input through its
-//! pipe and answers through the other.
+//! makes no other process, and the same limits on memory and time as any reader. It is given
+//! its input through its pipe and answers through the other.
 
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
+use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::time::timeout;
 
 use crate::error::Error;
 use crate::process::Process;
-use crate::protocol::Setup;
+use crate::protocol::{Holds, Setup};
+use crate::scratch::is_full;
 use crate::settings::{Program, Settings};
+
+/// Between two looks into its folder.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// What to become, and what it may touch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,15 +32,65 @@ pub(crate) struct Tool {
     /// The only folder it may write to; its home, too.
     pub(crate) folder: Option<PathBuf>,
     pub(crate) cpu_seconds: u64,
+    pub(crate) wall: Duration,
+    pub(crate) memory_bytes: u64,
+    /// Of what it prints.
+    pub(crate) output_bytes: u64,
+    /// Of all it writes into its folder.
+    pub(crate) scratch_bytes: u64,
+    pub(crate) niceness: i32,
+    /// The status by which it asks to be started once more.
+    pub(crate) again: Option<i32>,
 }
 
 impl Tool {
+    /// As it is called, without the folder it is installed in.
+    fn name(&self) -> String {
+        let name = self.path.file_name().unwrap_or(self.path.as_os_str());
+        name.to_string_lossy().into_owned()
+    }
+
+    pub(crate) fn failed(&self, how: impl fmt::Display) -> Error {
+        Error::Tool {
+            program: self.name(),
+            how: how.to_string(),
+        }
+    }
+
+    fn wants_again(&self, status: ExitStatus) -> bool {
+        self.again.is_some() && status.code() == self.again
+    }
+
+    /// Comes to an end once its folder holds too much.
+    async fn overflows(&self) {
+        let Some(folder) = &self.folder else {
+            return std::future::pending().await;
+        };
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let (folder, limit) = (folder.clone(), self.scratch_bytes);
+            let full = tokio::task::spawn_blocking(move || is_full(&folder, limit)).await;
+            if full.unwrap_or(true) {
+                return;
+            }
+        }
+    }
+
+    /// Who is given a folder is given a stranger's document in it.
+    fn trusts(&self, holds: &Holds) -> bool {
+        self.folder.is_none() || holds.all()
+    }
+
     /// Ends this process's own life as a child, or says why not.
-    pub(crate) fn become_it(&self) -> std::io::Error {
+    pub(crate) fn become_it(&self, holds: &Holds) -> io::Error {
         use std::os::unix::process::CommandExt as _;
+        if !self.trusts(holds) {
+            return io::ErrorKind::PermissionDenied.into();
+        }
         let home = self.folder.as_deref().unwrap_or(Path::new("/"));
         std::process::Command::new(&self.path)
             .args(&self.args)
+            .current_dir(home)
             .env_clear()
             .env("HOME", home)
             .env("TMPDIR", home)
@@ -53,32 +109,52 @@ pub(crate) async fn run(
     input: &[u8],
     settings: &Settings,
 ) -> Result<Vec<u8>, Error> {
-    let name = tool.path.display();
-    let failed = |how: String| Error::Tool {
-        program: name.to_string(),
-        how,
-    };
-    let setup = Setup {
-        memory_bytes: settings.memory_bytes,
-        tool: Some(tool.clone()),
-    };
-    let (process, _) = Process::start(program, &setup, settings).await?;
-    let wall = Duration::from_secs(tool.cpu_seconds) * 2;
-    match timeout(wall, exchange(process, input, settings.output_bytes)).await {
-        Ok(Ok((status, output))) if status.success() => Ok(output),
-        Ok(Ok((status, _))) => Err(failed(status.to_string())),
-        Ok(Err(error)) => Err(failed(error.to_string())),
-        // The process is dropped with the future, and killed with it.
-        Err(_) => Err(failed("it did not come to an end".to_owned())),
+    let mut ended = once(program, tool, input, settings).await?;
+    if tool.wants_again(ended.0) {
+        ended = once(program, tool, input, settings).await?;
+    }
+    match ended {
+        (status, output) if status.success() => Ok(output),
+        (status, _) => Err(tool.failed(status)),
     }
 }
 
+async fn once(
+    program: &Program,
+    tool: &Tool,
+    input: &[u8],
+    settings: &Settings,
+) -> Result<(ExitStatus, Vec<u8>), Error> {
+    let setup = Setup {
+        memory_bytes: tool.memory_bytes,
+        niceness: tool.niceness,
+        tool: Some(tool.clone()),
+    };
+    let (process, holds) = Process::start(program, &setup, settings).await?;
+    if !tool.trusts(&holds) {
+        return Err(tool.failed("this kernel cannot confine it: it needs landlock and seccomp"));
+    }
+    let (mut child, to, from) = process.into_parts();
+    let ended = tokio::select! {
+        ended = timeout(tool.wall, exchange(&mut child, to, from, input, tool.output_bytes)) => {
+            ended.unwrap_or_else(|_| Err(io::Error::other("it did not come to an end")))
+        }
+        () = tool.overflows() => Err(io::Error::other("it wrote more than it may")),
+    };
+    if ended.is_err() {
+        // It is gone before its folder is.
+        let _ = child.kill().await;
+    }
+    ended.map_err(|error| tool.failed(error))
+}
+
 async fn exchange(
-    process: Process,
+    child: &mut Child,
+    mut to: ChildStdin,
+    from: ChildStdout,
     input: &[u8],
     limit: u64,
-) -> std::io::Result<(ExitStatus, Vec<u8>)> {
-    let (mut child, mut to, from) = process.into_parts();
+) -> io::Result<(ExitStatus, Vec<u8>)> {
     let sending = async {
         // A tool that has read enough hangs up early, which is its own affair.
         let _ = to.write_all(input).await;
@@ -89,7 +165,7 @@ async fn exchange(
     let ((), read) = tokio::join!(sending, from.read_to_end(&mut output));
     read?;
     if output.len() as u64 > limit {
-        return Err(std::io::Error::other("it printed more than it may"));
+        return Err(io::Error::other("it printed more than it may"));
     }
     Ok((child.wait().await?, output))
 }

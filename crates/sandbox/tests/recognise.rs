@@ -46,9 +46,8 @@ fn parrot(folder: &Path, words: &str) -> PathBuf {
     std::fs::write(&secret, "sesame").unwrap();
     let script = format!(
         "#!/bin/sh\n\
-         cat >/dev/null\n\
          printf '{table}'\n\
-         if cat '{0}' || echo x >'{0}'; then printf '5\\t1\\t1\\t1\\t1\\t1\\t9\\t340\\t9\\t46\\t96\\tescaped\\n'; fi\n\
+         if true <'{0}' || echo x >'{0}'; then printf '5\\t1\\t1\\t1\\t1\\t1\\t9\\t340\\t9\\t46\\t96\\tescaped\\n'; fi\n\
          exit 0\n",
         secret.display()
     );
