@@ -130,6 +130,16 @@ impl Folder {
         Ok(())
     }
 
+    /// An empty place for what lives no longer than this process. Whoever died over something
+    /// has left it there; the folder is ours, so nobody is at it now.
+    pub fn scratch(&self) -> anyhow::Result<PathBuf> {
+        let path = self.join("scratch");
+        let emptied = durable::effect_blocking("app.empty_scratch", || sandbox::empty(&path));
+        emptied.with_context(|| format!("cannot empty `{}`", path.display()))?;
+        path.canonicalize()
+            .with_context(|| format!("cannot find `{}`", path.display()))
+    }
+
     /// Bytes of disk a writer here may still use.
     pub fn free_bytes(&self) -> anyhow::Result<u64> {
         let stat = rustix::fs::statvfs(&self.path)

@@ -10,7 +10,7 @@ use chrono::TimeDelta;
 use engine::backup::Local;
 use engine::{Engine, Figures, Objects, SyncedFolder, SystemClock};
 use model::ChunkPolicy;
-use sandbox::{Ocr, Program, Sandbox};
+use sandbox::{Ocr, Office, Program, Sandbox};
 use shell::{Runtime, Workers};
 use tokio_util::sync::CancellationToken;
 use web::auth::{Keys, password};
@@ -60,7 +60,7 @@ impl House {
             index: index.clone(),
             objects,
             embedder,
-            sandbox: Arc::new(sandbox(config)?),
+            sandbox: Arc::new(sandbox(config, office(folder, config)?)?),
             clock: Arc::new(SystemClock),
             figures: Figures::new(store(folder.path())?),
         };
@@ -194,7 +194,7 @@ fn store(path: &Path) -> anyhow::Result<Arc<dyn object_store::ObjectStore>> {
 }
 
 /// Children of this very program read the documents.
-pub fn sandbox(config: &Config) -> anyhow::Result<Sandbox> {
+pub fn sandbox(config: &Config, office: Option<Office>) -> anyhow::Result<Sandbox> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let seconds = Duration::from_secs(config.parse.timeout_seconds);
     let settings = sandbox::Settings {
@@ -203,6 +203,7 @@ pub fn sandbox(config: &Config) -> anyhow::Result<Sandbox> {
         wall: seconds * 2,
         memory_bytes: config.parse.memory_mb << 20,
         ocr: tesseract(config).map(|found| Ocr::new(found, &config.parse.ocr_languages)),
+        office,
         ..sandbox::Settings::default()
     };
     Ok(Sandbox::new(
@@ -214,6 +215,19 @@ pub fn sandbox(config: &Config) -> anyhow::Result<Sandbox> {
 /// Who recognises the words of scanned pages, where it is installed and wanted.
 pub fn tesseract(config: &Config) -> Option<PathBuf> {
     config.parse.ocr.then(|| installed("tesseract")).flatten()
+}
+
+/// Who prints documents without pages, where it is installed and wanted.
+pub fn libreoffice(config: &Config) -> Option<PathBuf> {
+    config.parse.office.then(|| installed("soffice")).flatten()
+}
+
+/// The same, with a place for what it works on.
+fn office(folder: &Folder, config: &Config) -> anyhow::Result<Option<Office>> {
+    match libreoffice(config) {
+        Some(launcher) => Ok(Office::behind(&launcher, folder.scratch()?)),
+        None => Ok(None),
+    }
 }
 
 fn installed(name: &str) -> Option<PathBuf> {
@@ -301,6 +315,9 @@ fn engine_settings(folder: &Folder, config: &Config) -> engine::Settings {
             orphans: minutes(config.janitor.orphans_hours.saturating_mul(60)),
             failed_uploads: minutes(config.janitor.failed_uploads_days.saturating_mul(24 * 60)),
             events: minutes(config.janitor.events_days.saturating_mul(24 * 60)),
+        },
+        pages: engine::pages::Settings {
+            ahead: config.parse.pages_ahead,
         },
         file_limit: config.upload.max_mb << 20,
         #[cfg(debug_assertions)]

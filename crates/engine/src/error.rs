@@ -47,6 +47,10 @@ pub enum Error {
     },
     #[error("this server has no reranker")]
     NoReranker,
+    #[error("its pages are drawn by LibreOffice, and this server has none")]
+    NoOffice,
+    #[error("its pages cannot be drawn: {why}")]
+    NotPrinted { why: String },
     #[error("{what}: {why}")]
     BadRequest { what: &'static str, why: String },
     #[error("cannot {doing} `{}`", path.display())]
@@ -97,7 +101,10 @@ impl Error {
             Self::OtherModel { .. } | Self::BeyondModel { .. } | Self::NotText { .. } => {
                 Disposition::Halt
             }
-            Self::BadRequest { .. } | Self::NoReranker => Disposition::Reject,
+            Self::BadRequest { .. }
+            | Self::NoReranker
+            | Self::NoOffice
+            | Self::NotPrinted { .. } => Disposition::Reject,
             // A path somebody gave: they learn what is wrong with it.
             Self::Io { .. } => Disposition::Reject,
             Self::StageStopped => Disposition::Retry { after: None },

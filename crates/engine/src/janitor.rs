@@ -253,21 +253,38 @@ impl Engine {
         Ok(())
     }
 
-    /// A Prep that was still writing when its version was removed leaves objects behind.
+    /// A Prep that was still writing when its version was removed leaves objects behind, and
+    /// so does a server that died while it drew one of its pages.
     async fn tidy_versions(&self, taken: &mut u64) -> Result<(), Error> {
         let objects = &self.parts.objects;
         for tenant in every(|page| self.parts.catalog.tenants(page)).await? {
             let there = objects.versions_of(tenant.id).await?;
-            for some in there.chunks(AT_ONCE) {
-                let unknown = self.parts.catalog.unknown_versions(tenant.id, some).await?;
-                for version in unknown {
-                    let key = Key::version(tenant.id, version);
-                    let left = objects.list_below(&key).await?;
-                    if left.iter().all(|(_, meta)| self.is_old(meta)) {
-                        let _moving = self.still.read().await;
-                        objects.delete_below(&key).await?;
-                        *taken += 1;
-                    }
+            self.drop_unknown(tenant.id, &there, Key::version, taken)
+                .await?;
+            let cached = objects.cached_of(tenant.id).await?;
+            self.drop_unknown(tenant.id, &cached, Key::cached, taken)
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn drop_unknown(
+        &self,
+        tenant: TenantId,
+        there: &[VersionId],
+        key: fn(TenantId, VersionId) -> Key,
+        taken: &mut u64,
+    ) -> Result<(), Error> {
+        let objects = &self.parts.objects;
+        for some in there.chunks(AT_ONCE) {
+            let unknown = self.parts.catalog.unknown_versions(tenant, some).await?;
+            for version in unknown {
+                let key = key(tenant, version);
+                let left = objects.list_below(&key).await?;
+                if left.iter().all(|(_, meta)| self.is_old(meta)) {
+                    let _moving = self.still.read().await;
+                    objects.delete_below(&key).await?;
+                    *taken += 1;
                 }
             }
         }

@@ -22,6 +22,7 @@ pub mod janitor;
 pub mod jobs;
 mod models;
 pub mod objects;
+pub mod pages;
 mod query_line;
 pub mod reading;
 mod removal;
@@ -64,6 +65,7 @@ use embedding::Embeddings;
 use figures::Timed;
 use generations::Readers;
 use models::Model;
+use pages::{Ahead, Artist};
 
 /// What can be tuned: plain values from configuration.
 #[derive(Debug, Clone)]
@@ -73,6 +75,7 @@ pub struct Settings {
     pub retry: retry::Policy,
     pub guard: guard::Settings,
     pub janitor: janitor::Settings,
+    pub pages: pages::Settings,
     /// The largest file a folder source takes in.
     pub file_limit: u64,
     /// Where the stores lie, if on this machine.
@@ -91,6 +94,7 @@ impl Default for Settings {
             retry: retry::Policy::default(),
             guard: guard::Settings::default(),
             janitor: janitor::Settings::default(),
+            pages: pages::Settings::default(),
             file_limit: 50 << 20,
             local: None,
             #[cfg(debug_assertions)]
@@ -119,6 +123,8 @@ pub struct Engine {
     reranker: Option<Arc<dyn Reranker>>,
     reranks: Mutex<rerank::Counts>,
     readers: Readers,
+    artist: Arc<Artist>,
+    ahead: Ahead,
     news: watch::Sender<u64>,
     passings: broadcast::Sender<Passing>,
     /// Read while an original is counted on before the catalog knows of it; written while
@@ -144,7 +150,10 @@ impl Engine {
             embedder: parts.embedder.clone(),
             embeddings: Embeddings::start(settings.embedding, parts.embedder.clone()),
         };
+        let artist = Arc::new(Artist::new(&parts));
         Self {
+            ahead: Ahead::start(settings.pages, artist.clone()),
+            artist,
             settings,
             parts,
             first,

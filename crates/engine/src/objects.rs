@@ -7,6 +7,8 @@
 //! versions/<tenant>/<version>/<pass>.parsed     atoms and structure, as JSON
 //! versions/<tenant>/<version>/<pass>.unit.<u>   one artifact per unit, as JSON
 //! cache/<tenant>/<version>/pages/<n>@<dpi>.png  page images, made again when gone
+//! cache/<tenant>/<version>/printed.pdf          what a document without pages is printed on
+//! cache/<tenant>/<version>/printed.parsed       where its words stand on that, as JSON
 //! ```
 //!
 //! Every write is durable before it returns; on a local folder the store syncs
@@ -110,6 +112,16 @@ impl Key {
 
     pub fn cached(tenant: TenantId, version: VersionId) -> Self {
         Self(Path::from(format!("cache/{tenant}/{version}")))
+    }
+
+    pub fn printed(tenant: TenantId, version: VersionId) -> Self {
+        Self(Path::from(format!("cache/{tenant}/{version}/printed.pdf")))
+    }
+
+    pub fn printed_words(tenant: TenantId, version: VersionId) -> Self {
+        Self(Path::from(format!(
+            "cache/{tenant}/{version}/printed.parsed"
+        )))
     }
 
     pub fn page_image(tenant: TenantId, version: VersionId, page: u32, dpi: u32) -> Self {
@@ -244,7 +256,16 @@ impl Objects {
 
     /// The versions something is kept of.
     pub async fn versions_of(&self, tenant: TenantId) -> Result<Vec<VersionId>, Error> {
-        let prefix = Key(Path::from(format!("versions/{tenant}")));
+        self.below(format!("versions/{tenant}")).await
+    }
+
+    /// The versions something is cached of.
+    pub async fn cached_of(&self, tenant: TenantId) -> Result<Vec<VersionId>, Error> {
+        self.below(format!("cache/{tenant}")).await
+    }
+
+    async fn below(&self, prefix: String) -> Result<Vec<VersionId>, Error> {
+        let prefix = Key(Path::from(prefix));
         let listed = self.0.list_with_delimiter(Some(&prefix.0)).await;
         let listed = listed.map_err(failed("list", &prefix))?;
         let version = |path: &Path| path.filename()?.parse().ok();

@@ -1,11 +1,11 @@
-//! What Prep made of a version, read back: text, structure, page images.
+//! What Prep made of a version, read back: text and structure.
 
 use bytes::Bytes;
 use index::{Snapshot, Space, StoredChunk};
 use model::{Atom, Gap, PageSize, Section, TenantId, Unit, UnitName, VersionId, Warning};
 use serde::{Deserialize, Serialize};
 
-use crate::objects::{self, Key};
+use crate::objects::Key;
 use crate::{Engine, Error};
 
 /// A parsed document without its text, which is an object of its own.
@@ -20,24 +20,6 @@ pub struct Structure {
     pub gaps: Vec<Gap>,
     pub warnings: Vec<Warning>,
     pub sections: Section,
-}
-
-/// How sharply a page is drawn. Few values, so that an image is made once.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Drawn {
-    #[default]
-    ToRead,
-    Thumbnail,
-}
-
-impl Drawn {
-    const fn dpi(self) -> u32 {
-        match self {
-            Self::ToRead => 110,
-            Self::Thumbnail => 22,
-        }
-    }
 }
 
 impl Engine {
@@ -115,26 +97,5 @@ impl Engine {
         let version = self.parts.catalog.version(tenant, version).await?;
         let key = Key::original(tenant, &version.content_hash);
         Ok(self.parts.objects.get(&key).await?)
-    }
-
-    /// A page as PNG: from the cache, or drawn now and kept there.
-    pub async fn page_image(
-        &self,
-        tenant: TenantId,
-        version: VersionId,
-        page: u32,
-        drawn: Drawn,
-    ) -> Result<Bytes, Error> {
-        let cached = Key::page_image(tenant, version, page, drawn.dpi());
-        match self.parts.objects.get(&cached).await {
-            Ok(image) => return Ok(image),
-            Err(objects::Error::Missing { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let original = self.original(tenant, version).await?;
-        let scale = drawn.dpi() as f32 / 72.0;
-        let image = self.parts.sandbox.render(original, page, scale).await?;
-        self.parts.objects.put(&cached, image.clone()).await?;
-        Ok(image)
     }
 }

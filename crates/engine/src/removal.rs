@@ -173,7 +173,7 @@ impl Engine {
                 .delete_below(&Key::cached(tenant, version.version))
                 .await?;
         }
-        let _shut = self.door.write().await;
+        let shut = self.door.write().await;
         let versions: Vec<_> = removing.iter().map(|r| r.version).collect();
         let unreferenced = self
             .parts
@@ -183,6 +183,12 @@ impl Engine {
         for hash in unreferenced {
             let key = Key::original(tenant, &hash);
             self.parts.objects.delete(&key).await?;
+        }
+        drop(shut);
+        // Again: a page may have been drawn while the row was still there.
+        for version in versions {
+            let cached = Key::cached(tenant, version);
+            self.parts.objects.delete_below(&cached).await?;
         }
         Ok(())
     }

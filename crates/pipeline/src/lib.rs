@@ -21,5 +21,7 @@ pub mod query;
 
 pub mod cite;
 
+pub mod printed;
+
 #[cfg(test)]
 mod sample;

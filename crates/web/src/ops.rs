@@ -124,6 +124,7 @@ async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
     );
     batches(&gateway.engine().batches(), &mut text);
     reranks(&gateway.engine().reranks(), &mut text);
+    drawings(&gateway.engine().drawings(), &mut text);
     gateway.traffic().write(&mut text);
     Ok(text)
 }
@@ -161,6 +162,17 @@ fn reranks(counts: &[(&str, u64)], out: &mut String) {
         let _ = writeln!(
             out,
             "gristmill_reranks_total{{outcome=\"{outcome}\"}} {count}"
+        );
+    }
+}
+
+/// What came of wishes for page images, and for prints of documents without pages.
+fn drawings(counts: &[(&str, u64)], out: &mut String) {
+    out.push_str("# TYPE gristmill_page_images_total counter\n");
+    for (outcome, count) in counts {
+        let _ = writeln!(
+            out,
+            "gristmill_page_images_total{{outcome=\"{outcome}\"}} {count}"
         );
     }
 }

@@ -200,6 +200,12 @@ impl From<engine::Error> for Problem {
             return Self::unprocessable(error.to_string())
                 .hint("leave `rerank` out, or have rerank.url and rerank.model set");
         }
+        if let engine::Error::NoOffice = error {
+            return Self::conflict(error.to_string()).hint(
+                "have the package libreoffice-writer-nogui installed, and parse.office on; \
+                 its text needs neither: GET /v1/versions/{version}/text",
+            );
+        }
         if let engine::Error::Series(series::Error::Query(error)) = error {
             return Self::unprocessable(error.to_string());
         }

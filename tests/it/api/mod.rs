@@ -2,6 +2,7 @@
 
 mod attacks;
 mod citations;
+mod drawn;
 mod hooks;
 mod internal;
 mod limits;

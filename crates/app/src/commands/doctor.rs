@@ -148,7 +148,7 @@ async fn status(config: &Config) -> anyhow::Result<u64> {
 
 /// A child is really started and really reads something.
 async fn parser(config: &Config) -> Check {
-    let sandbox = crate::house::sandbox(config);
+    let sandbox = crate::house::sandbox(config, None);
     let finding = match sandbox {
         Ok(sandbox) => {
             let hints = parse::Hints::of_filename("doctor.md");
@@ -161,8 +161,12 @@ async fn parser(config: &Config) -> Check {
                         Some(_) => "tesseract reads scanned pages",
                         None => "scanned pages will be gaps: there is no tesseract",
                     };
+                    let prints = match crate::house::libreoffice(config) {
+                        Some(_) => "LibreOffice draws the pages of DOCX",
+                        None => "DOCX will have no page images: there is no LibreOffice",
+                    };
                     let atoms = parsed.atoms.len();
-                    Ok(format!("a child read {atoms} atoms; {scans}"))
+                    Ok(format!("a child read {atoms} atoms; {scans}; {prints}"))
                 }
                 Err(error) => Err((
                     sentence(&error.into()),

@@ -257,6 +257,16 @@ pub const KEYS: &[Key] = &[
         "what scanned pages are written in, as tesseract names it: eng+deu",
     ),
     Key::new(
+        "parse.office",
+        Flag,
+        "false draws no pages of DOCX even where LibreOffice is installed",
+    ),
+    Key::new(
+        "parse.pages_ahead",
+        Number,
+        "pages drawn ahead of the one looked at; 0 for none",
+    ),
+    Key::new(
         "disk.reserve_mb",
         Number,
         "ingest refuses to begin with less free space than this",

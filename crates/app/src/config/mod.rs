@@ -181,6 +181,8 @@ section!(Parse {
     memory_mb: u64 = 1024,
     ocr: bool = true,
     ocr_languages: String = "eng".to_owned(),
+    office: bool = true,
+    pages_ahead: u32 = 4,
 });
 section!(Disk {
     reserve_mb: u64 = 256

@@ -140,7 +140,8 @@ impl Assembly<'_> {
     }
 }
 
-fn boxes(atoms: &[Atom], span: &Span) -> Vec<PageBox> {
+/// Where the part of some atoms that lies in a span is printed.
+pub(crate) fn boxes(atoms: &[Atom], span: &Span) -> Vec<PageBox> {
     let first = atoms.partition_point(|atom| atom.span.byte_end <= span.byte_start);
     atoms[first..]
         .iter()

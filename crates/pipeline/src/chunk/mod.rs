@@ -20,6 +20,7 @@ mod sentence;
 
 use model::{Chunk, ChunkPolicy, Strategy, TokenCounter, Unit};
 
+pub(crate) use assemble::boxes;
 pub use estimate::Estimate;
 pub use input::embedder_input;
 pub use sentence::sentences;

@@ -8,7 +8,7 @@ use axum::response::IntoResponse;
 use catalog::{Listed, Page, Removal, Version, VersionState};
 use chrono::{DateTime, Utc};
 use engine::objects;
-use engine::reading::Drawn;
+use engine::pages::Drawn;
 use futures::future::ready;
 use index::StoredChunk;
 use model::{ContentHash, DocumentId, Gap, TenantId, VersionId, Warning};
@@ -282,7 +282,7 @@ pub struct PageQuery {
     size: Drawn,
 }
 
-/// A page as an image, counted from 1.
+/// A page as an image, counted from 1: of a PDF, and of a DOCX where LibreOffice is installed.
 #[utoipa::path(get, path = "/v1/versions/{version}/pages/{page}", tag = "documents",
     params(("version" = Uuid, Path), ("page" = u32, Path), PageQuery),
     responses((status = 200, body = Vec<u8>, content_type = "image/png")))]
@@ -293,24 +293,21 @@ async fn page(
     Asked(asked): Asked<PageQuery>,
 ) -> Result<impl IntoResponse, Problem> {
     let version = VersionId::from_uuid(version);
-    // The catalog is asked first: a page of another tenant's version is as unknown as any.
-    let pages = gateway.catalog().pages(who.tenant, version).await?;
-    if !(1..=pages.len()).contains(&(page as usize)) {
+    let engine = gateway.engine();
+    let image = engine.page_image(who.tenant, version, page, asked.size);
+    let Some(image) = image.await? else {
         // There is none, or nothing has been read yet.
-        if let Err(error) = gateway.engine().structure(who.tenant, version).await {
+        if let Err(error) = engine.structure(who.tenant, version).await {
             return Err(gateway.unread(who.tenant, version, error).await);
         }
         return Err(Problem::not_found("page", page));
-    }
-    let image = gateway
-        .engine()
-        .page_image(who.tenant, version, page, asked.size);
+    };
     let headers = [
         (CONTENT_TYPE, "image/png"),
         // A version never changes; who may see it does, so no shared cache.
         (CACHE_CONTROL, "private, max-age=86400, immutable"),
     ];
-    Ok((StatusCode::OK, headers, image.await?))
+    Ok((StatusCode::OK, headers, image))
 }
 
 #[cfg(test)]

@@ -45,26 +45,33 @@ struct Looked {
     chunk: Option<String>,
     #[serde(default)]
     q: String,
-    /// The text, even where there are pages.
-    #[serde(default)]
-    view: Shape,
+    /// As pages or as text, where there is a choice.
+    view: Option<Shape>,
 }
 
 /// How a version is looked at.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Shape {
-    #[default]
     Page,
     Text,
 }
 
 impl Shape {
-    const fn parameter(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
-            Self::Page => "",
-            Self::Text => "&view=text",
+            Self::Page => "page",
+            Self::Text => "text",
         }
+    }
+}
+
+/// A choice that was made stays made.
+fn parameter(view: Option<Shape>) -> &'static str {
+    match view {
+        None => "",
+        Some(Shape::Page) => "&view=page",
+        Some(Shape::Text) => "&view=text",
     }
 }
 
@@ -78,8 +85,12 @@ struct InspectPage {
     page: usize,
     last: usize,
     shape: Shape,
+    /// As it was asked for.
+    view: Option<Shape>,
     /// Whether there is anything to choose between.
     has_pages: bool,
+    /// Where the page is a print: how many chunks were not found on any.
+    unplaced: Option<usize>,
     strip: Vec<usize>,
     paper: Option<Paper>,
     blocks: Vec<Block>,
@@ -90,8 +101,8 @@ struct InspectPage {
 impl InspectPage {
     fn link(&self, page: impl Borrow<usize>) -> String {
         let page = page.borrow();
-        let shape = self.shape.parameter();
-        format!("?page={page}&q={}{shape}", encoded(&self.q))
+        let view = parameter(self.view);
+        format!("?page={page}&q={}{view}", encoded(&self.q))
     }
 
     /// What is turned over: a page, or a part of a text without pages.
@@ -103,11 +114,11 @@ impl InspectPage {
     }
 
     /// The same chunk, or the beginning, looked at the other way.
-    fn turned(&self, shape: Shape) -> String {
+    fn turned(&self, view: Shape) -> String {
         let chunk = self.chosen.as_ref().map(Chosen::key);
         let chunk = chunk.map(|key| format!("&chunk={}", encoded(&key)));
-        let (chunk, shape) = (chunk.unwrap_or_default(), shape.parameter());
-        format!("?q={}{chunk}{shape}", encoded(&self.q))
+        let (chunk, view) = (chunk.unwrap_or_default(), parameter(Some(view)));
+        format!("?q={}{chunk}{view}", encoded(&self.q))
     }
 }
 
@@ -122,8 +133,16 @@ async fn inspect(
     let kb = gateway.catalog().kb(who.tenant, version.kb).await?;
     let (frame, _) = Frame::of_kb(&gateway, &who, "documents", &kb.name).await?;
     let sizes = gateway.catalog().pages(who.tenant, id).await?;
-    let has_pages = !sizes.is_empty();
-    let (view, blocks) = match looked.view {
+    let prints = sizes.is_empty() && gateway.engine().prints(&version);
+    let has_pages = prints || !sizes.is_empty();
+    // A print may take a while; the text is there.
+    let usual = if prints { Shape::Text } else { Shape::Page };
+    let shape = looked.view.unwrap_or(usual);
+    if prints && shape == Shape::Text {
+        gateway.engine().draw_ahead(&version);
+    }
+    let (view, blocks) = match shape {
+        Shape::Page if prints => (print(&gateway, &version, &looked).await?, vec![]),
         Shape::Page if has_pages => (
             pages(&gateway, who.tenant, id, &looked, sizes).await?,
             vec![],
@@ -136,8 +155,10 @@ async fn inspect(
         name: name.unwrap_or_else(|| last_part(&version.filename)),
         page: view.page,
         last: view.last,
-        shape: looked.view,
+        shape,
+        view: looked.view,
         has_pages,
+        unplaced: (prints && shape == Shape::Page).then(|| view.unplaced()),
         strip: strip(view.page, view.last),
         paper: view.paper(),
         blocks,
@@ -156,6 +177,12 @@ async fn pages(
     sizes: Vec<PageSize>,
 ) -> Result<View, Problem> {
     let chunks = gateway.engine().chunks(tenant, version).await?;
+    View::of_pages(looked, sizes, chunks)
+}
+
+/// The pages it is printed on, with what was found on them.
+async fn print(gateway: &Gateway, version: &Version, looked: &Looked) -> Result<View, Problem> {
+    let (sizes, chunks) = gateway.engine().printed(version).await?;
     View::of_pages(looked, sizes, chunks)
 }
 

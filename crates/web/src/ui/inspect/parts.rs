@@ -68,7 +68,6 @@ mod tests {
     use catalog::UnitState;
 
     use super::*;
-    use crate::ui::inspect::Shape;
 
     fn unit(name: &str, chunks: u64) -> UnitRow {
         UnitRow {
@@ -87,7 +86,7 @@ mod tests {
             page,
             chunk: chunk.map(str::to_owned),
             q: String::new(),
-            view: Shape::Page,
+            view: None,
         };
         let units = vec![unit("a", 3), unit("gap", 0), unit("b", 2), unit("c", 1)];
         Parts::new(&looked, units)

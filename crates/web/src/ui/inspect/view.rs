@@ -4,7 +4,7 @@ use index::StoredChunk;
 use model::{PageBox, PageSize};
 
 use super::parts::{Elsewhere, Parts};
-use super::{Looked, Shape};
+use super::{Looked, Shape, parameter};
 use crate::problem::Problem;
 use crate::ui::marks::{Piece, pieces};
 use crate::ui::search::pages as page_words;
@@ -60,7 +60,7 @@ pub struct View {
     pub last: usize,
     pub chosen: Option<usize>,
     pub q: String,
-    shape: Shape,
+    asked: Option<Shape>,
     /// What stands before the first of these chunks, and after the last.
     around: [Option<Elsewhere>; 2],
 }
@@ -78,7 +78,7 @@ impl View {
             sizes,
             chunks,
             q: looked.q.clone(),
-            shape: looked.view,
+            asked: looked.view,
             around: [None, None],
         };
         let at_chunk = view.chosen.map(|at| view.page_of(at));
@@ -102,7 +102,7 @@ impl View {
             chosen: chosen(looked, &chunks)?,
             chunks,
             q: looked.q.clone(),
-            shape: looked.view,
+            asked: looked.view,
             around: [parts.before(), parts.after()],
         })
     }
@@ -113,6 +113,12 @@ impl View {
             true => self.page,
             false => first.map_or(1, |page| *page as usize),
         }
+    }
+
+    /// How many chunks stand on no page that is known.
+    pub fn unplaced(&self) -> usize {
+        let nowhere = |stored: &&StoredChunk| stored.chunk.pages.is_empty();
+        self.chunks.iter().filter(nowhere).count()
     }
 
     pub fn paper(&self) -> Option<Paper> {
@@ -155,8 +161,8 @@ impl View {
 
     fn link(&self, (page, chunk): &Elsewhere) -> String {
         let (chunk, q) = (encoded(chunk), encoded(&self.q));
-        let shape = self.shape.parameter();
-        format!("?page={page}&chunk={chunk}&q={q}{shape}")
+        let view = parameter(self.asked);
+        format!("?page={page}&chunk={chunk}&q={q}{view}")
     }
 
     pub fn open(&self, at: usize) -> Chosen {
