@@ -84,7 +84,7 @@ impl Office {
             scratch: scratch.into(),
             cpu: Duration::from_secs(60),
             wall: Duration::from_secs(120),
-            memory_bytes: 3 << 30,
+            memory_bytes: 2 << 30,
             scratch_bytes: 512 << 20,
         }
     }
