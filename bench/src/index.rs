@@ -115,6 +115,7 @@ fn chunk(data: &Data, at: usize, rng: &mut StdRng) -> IndexedChunk {
         },
         vector: data.vector(at).to_vec(),
         language: None,
+        reused: false,
     }
 }
 

@@ -260,6 +260,7 @@ fn units(
             chunk: cut.chunk,
             vector,
             language: Some("en".to_owned()),
+            reused: false,
         });
     }
     units.into_values().collect()

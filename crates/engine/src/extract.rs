@@ -36,16 +36,7 @@ impl Engine {
         let count = chunks.len() as u64;
         self.pass(claim, Stage::Indexing);
 
-        let place = UnitPlace {
-            space: Space {
-                tenant: claim.tenant,
-                kb: claim.kb,
-                generation: version.generation.id,
-            },
-            version: version.id,
-            number: version.number,
-            unit: name.clone(),
-        };
+        let place = place_of(&version, name);
         let model = &version.generation.spec.model;
         let indexing = async {
             let index = &self.parts.index;
@@ -83,7 +74,8 @@ impl Engine {
         Ok(receipt.durable().await?)
     }
 
-    /// Vectors for every chunk: known ones from the reuse table, the rest from the model.
+    /// Vectors for every chunk: known ones from the reuse table, the rest from the model. Also how
+    /// many were known before the unit first came, whether or not it comes again.
     pub(crate) async fn embed(
         &self,
         claim: Option<&Claim>,
@@ -103,7 +95,10 @@ impl Engine {
             .index
             .embeddings(version.tenant, model, &hashes)
             .await?;
-        let reused = known.iter().flatten().count() as u64;
+        let place = place_of(version, unit);
+        let told = self.parts.index.reused(&place, model, &hashes).await?;
+        let reused = told.unwrap_or_else(|| known.iter().map(Option::is_some).collect());
+        let count = reused.iter().filter(|reused| **reused).count() as u64;
         let missing = known
             .iter()
             .zip(passages)
@@ -116,16 +111,18 @@ impl Engine {
             .into_iter()
             .zip(known)
             .zip(hashes)
-            .map(|((chunk, known), input_hash)| IndexedChunk {
+            .zip(reused)
+            .map(|(((chunk, known), input_hash), reused)| IndexedChunk {
                 vector: known.unwrap_or_else(|| {
                     fresh.next().expect("one vector per input that was missing")
                 }),
                 input_hash,
                 language: language.map(str::to_owned),
                 chunk,
+                reused,
             })
             .collect();
-        Ok((indexed, reused))
+        Ok((indexed, count))
     }
 
     /// A window of passages at a time. A job that was paused or called off meanwhile holds
@@ -174,6 +171,19 @@ impl Engine {
             chunks.into_iter().map(cut).collect()
         })
         .await
+    }
+}
+
+fn place_of(version: &Version, unit: &UnitName) -> UnitPlace {
+    UnitPlace {
+        space: Space {
+            tenant: version.tenant,
+            kb: version.kb,
+            generation: version.generation.id,
+        },
+        version: version.id,
+        number: version.number,
+        unit: unit.clone(),
     }
 }
 

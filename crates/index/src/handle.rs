@@ -134,6 +134,18 @@ impl Index {
         Ok(found)
     }
 
+    /// For each chunk of a unit whether its vector was known before the unit came, if it has been
+    /// written with exactly these inputs: somebody brings it again who did not learn of that.
+    pub async fn reused(
+        &self,
+        place: &UnitPlace,
+        model: &ModelName,
+        inputs: &[ContentHash],
+    ) -> Result<Option<Vec<bool>>, Error> {
+        let snapshot = self.writes.snapshot().view;
+        snapshot.reused(place, model, inputs).await
+    }
+
     /// A view at least as new as a flush.
     pub async fn snapshot(&self, at_least: Flush) -> Result<Snapshot, Error> {
         let snapshot = self.writes.snapshot_at_least(Epoch(at_least.0)).await?;

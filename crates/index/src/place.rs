@@ -57,6 +57,9 @@ pub struct IndexedChunk {
     pub input_hash: ContentHash,
     /// ISO 639-1 or 639-3, for stemming. Without one, English rules apply.
     pub language: Option<String>,
+    /// The vector was known before the unit came. Kept, so that it is told the same way when the
+    /// unit comes again.
+    pub reused: bool,
 }
 
 /// A hit of one leg. Equal scores stand in the order of their places.

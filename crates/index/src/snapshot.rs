@@ -11,7 +11,7 @@ use tantivy::Searcher;
 use crate::Error;
 use crate::audit::SpaceAudit;
 use crate::flush::Store;
-use crate::place::{Flush, Residue, Scored, Space, StoredChunk};
+use crate::place::{Flush, Residue, Scored, Space, StoredChunk, UnitPlace};
 use crate::slate::record::{ChunkRecord, State, VectorRecord, VersionRecord};
 use crate::slate::store::{self, Rows};
 use crate::slate::{key, seal};
@@ -370,6 +370,30 @@ impl Snapshot {
     /// Whether a search could come upon an id.
     pub(crate) async fn finds(&self, view: &SpaceView, id: u32) -> Result<bool, Error> {
         view.finds(&self.0.db, &self.0.store.cache, id).await
+    }
+
+    /// Which chunks of a unit had vectors that were known before it came, if it has been written
+    /// with exactly these inputs.
+    pub(crate) async fn reused(
+        &self,
+        place: &UnitPlace,
+        model: &ModelName,
+        inputs: &[model::ContentHash],
+    ) -> Result<Option<Vec<bool>>, Error> {
+        let (space, db) = (&place.space, &self.0.db);
+        let prefix = key::of_unit(key::CHUNK, space, place.version, &place.unit);
+        let mut rows = Rows::under(db, &prefix).await?;
+        let mut reused = Vec::with_capacity(inputs.len());
+        while let Some((_, bytes)) = rows.next().await? {
+            let stored = ChunkRecord::read_input(&bytes).ok();
+            let expected = inputs.get(reused.len());
+            let Some((id, input)) = stored.filter(|(_, input)| Some(input) == expected) else {
+                return Ok(None);
+            };
+            let value = store::get(db, key::reuse(space, model, &input, id)).await?;
+            reused.push(value.is_some_and(|value| *value == *key::reused(true)));
+        }
+        Ok((reused.len() == inputs.len()).then_some(reused))
     }
 
     /// A vector made earlier from the same input, in any space of the tenant.

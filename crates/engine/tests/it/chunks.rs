@@ -100,9 +100,9 @@ fn texts(unit: &Unit, policy: ChunkPolicy, tokens: &Tokenizer) -> Vec<String> {
 }
 
 /// A chunk is changed when it holds text that was there before and was no chunk before; one that
-/// holds nothing but the new paragraph is new.
+/// holds nothing but the new paragraph, and what it repeats of the one before, is new.
 #[test]
-fn a_paragraph_put_anywhere_changes_five_chunks_of_the_default_model_or_hardly_more() {
+fn a_paragraph_put_anywhere_changes_at_most_five_chunks_of_the_default_model() {
     let mut mill = Mill {
         tokens: tokenizer(),
         policy: ChunkPolicy::for_limit(254),
@@ -125,7 +125,5 @@ fn a_paragraph_put_anywhere_changes_five_chunks_of_the_default_model_or_hardly_m
             changes.push(after.iter().filter(changed).count());
         }
     }
-    let more = changes.iter().filter(|changed| **changed > 5).count();
-    assert!(more * 50 <= changes.len(), "{changes:?}");
-    assert!(changes.iter().all(|changed| *changed <= 8), "{changes:?}");
+    assert!(changes.iter().all(|changed| *changed <= 5), "{changes:?}");
 }

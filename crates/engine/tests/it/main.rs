@@ -4,4 +4,5 @@ mod chunks;
 mod gate;
 mod house;
 mod housekeeping;
+mod redelivery;
 mod rerank;

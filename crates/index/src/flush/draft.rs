@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::{ChunkId, UnitName, VersionId};
+use roaring::RoaringBitmap;
 use slatedb::{DbSnapshot, WriteBatch};
 
 use crate::Error;
@@ -144,7 +145,11 @@ impl<'a> Draft<'a> {
         totals.chunks = totals.chunks.saturating_sub(unit.chunks);
         totals.words = totals.words.saturating_sub(unit.words);
         let chunks = key::of_unit(key::CHUNK, at.space, at.version, at.unit);
-        self.erase_chunks(at.space, &chunks, Some(&unit)).await?;
+        if !self.erase_chunks(at.space, &chunks, Some(&unit)).await? {
+            let ours = |place: &ChunkId| place.version == at.version && place.unit == *at.unit;
+            self.scour_vectors(at.space, |place| place.is_some_and(ours))
+                .await?;
+        }
         self.note_text(at.space, at.version, Some(at.unit)).await
     }
 
@@ -156,34 +161,36 @@ impl<'a> Draft<'a> {
     ) -> Result<(), Error> {
         let prefix = key::of_version(key::UNIT, space, version);
         let mut units = Rows::under(self.db(), &prefix).await?;
+        let mut named = !scour;
         while let Some((key, bytes)) = units.next().await? {
             if !scour {
                 let mut chunks = key.to_vec();
                 chunks[0] = key::CHUNK;
                 let unit = UnitRecord::read(&bytes).ok();
-                self.erase_chunks(space, &chunks, unit.as_ref()).await?;
+                named &= self.erase_chunks(space, &chunks, unit.as_ref()).await?;
             }
             self.batch.delete(key);
         }
-        if scour {
+        if !named {
             self.scour(space, version).await?;
         }
         self.note_text(space, version, None).await
     }
 
     /// Removes the chunks under a prefix with their vectors; their ids are never valid again.
+    /// `false` where a record cannot be read, and so does not say what else is to go.
     async fn erase_chunks(
         &mut self,
         space: &Space,
         prefix: &[u8],
         unit: Option<&UnitRecord>,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
+        let mut named = unit.is_some();
         let mut rows = Rows::under(self.db(), prefix).await?;
         while let Some((key, bytes)) = rows.next().await? {
             self.batch.delete(key);
             let Ok((id, input)) = ChunkRecord::read_input(&bytes) else {
-                // What cannot be read must not keep the rest from going.
-                tracing::warn!(?space, "a chunk that cannot be read is erased");
+                named = false;
                 continue;
             };
             self.batch.delete(key::numbered(key::VECTOR, space, id));
@@ -193,7 +200,7 @@ impl<'a> Draft<'a> {
             }
             self.edit(space).await?.delete(id);
         }
-        Ok(())
+        Ok(named)
     }
 
     /// Removes every chunk of the version, every vector that says it is of it, and those that
@@ -204,13 +211,42 @@ impl<'a> Draft<'a> {
         while let Some((key, _)) = rows.next().await? {
             self.batch.delete(key);
         }
+        let ours = |place: &ChunkId| place.version == version;
+        self.scour_vectors(space, |place| place.is_none_or(ours))
+            .await
+    }
+
+    /// Removes vectors by the place they name, if they do, and what would reuse them.
+    async fn scour_vectors(
+        &mut self,
+        space: &Space,
+        ours: impl Fn(Option<&ChunkId>) -> bool,
+    ) -> Result<(), Error> {
+        tracing::warn!(?space, "every vector is looked at for those to erase");
+        let mut others = RoaringBitmap::new();
         let mut rows = Rows::under(self.db(), &key::of_space(key::VECTOR, space)).await?;
         while let Some((key, bytes)) = rows.next().await? {
-            let others = VectorRecord::read(&bytes).is_ok_and(|v| v.place.version != version);
-            let id = key::read_number(&key).filter(|_| !others);
-            if let Some(id) = id {
+            let Some(id) = key::read_number(&key) else {
+                continue;
+            };
+            let record = VectorRecord::read(&bytes).ok();
+            if ours(record.as_ref().map(|record| &record.place)) {
                 self.batch.delete(key);
                 self.edit(space).await?.delete(id);
+            } else {
+                others.insert(id);
+            }
+        }
+        self.sweep_reuse(space, &others).await
+    }
+
+    /// Removes what points at any other vector of the space than these.
+    async fn sweep_reuse(&mut self, space: &Space, kept: &RoaringBitmap) -> Result<(), Error> {
+        let mut rows = Rows::under(self.db(), &key::reuse_in(space.tenant)).await?;
+        while let Some((key, _)) = rows.next().await? {
+            let points = key::read_reuse(&key);
+            if points.is_some_and(|(of, id)| of == *space && !kept.contains(id)) {
+                self.batch.delete(key);
             }
         }
         Ok(())
@@ -276,7 +312,7 @@ impl<'a> Draft<'a> {
         self.batch
             .put(key::numbered(key::VECTOR, at.space, id), vector);
         let reuse = key::reuse(at.space, &write.model, &chunk.input_hash, id);
-        self.batch.put(reuse, []);
+        self.batch.put(reuse, key::reused(chunk.reused));
         let edit = self.edit(at.space).await?;
         edit.add(id, at.number, &chunk.vector);
         edit.note_language(words::rules_of(chunk.language.as_deref()));
@@ -320,11 +356,15 @@ impl<'a> Draft<'a> {
 
     async fn forget_space(&mut self, space: &Space) -> Result<(), Error> {
         let mut units = Rows::under(self.db(), &key::of_space(key::UNIT, space)).await?;
+        let mut named = true;
         while let Some((key, bytes)) = units.next().await? {
             let mut chunks = key.to_vec();
             chunks[0] = key::CHUNK;
             let unit = UnitRecord::read(&bytes).ok();
-            self.erase_chunks(space, &chunks, unit.as_ref()).await?;
+            named &= self.erase_chunks(space, &chunks, unit.as_ref()).await?;
+        }
+        if !named {
+            self.sweep_reuse(space, &RoaringBitmap::new()).await?;
         }
         self.edits.remove(space);
         for kind in key::OF_SPACE {

@@ -13,7 +13,7 @@
 //! 24 | space 48 | posting 4                       how many entries a posting has
 //! 25 | space 48 | posting 4                       entries of a posting, appended by merge
 //! 26 | space 48                                   numbers of versions in cold postings, as a bitmap
-//! 30 | tenant 16 | model | 00 | input 32 | space 48 | id 4    a vector to reuse
+//! 30 | tenant 16 | model | 00 | input 32 | space 48 | id 4    a vector to reuse; 01 if it was itself
 //!
 //! space = tenant 16 | kb 16 | generation 16
 //! ```
@@ -98,9 +98,18 @@ pub fn numbered(kind: u8, space: &Space, number: u32) -> Vec<u8> {
     key
 }
 
+/// What stands under a [`reuse`] key.
+pub fn reused(itself: bool) -> &'static [u8] {
+    if itself { &[1] } else { &[] }
+}
+
+/// All that a tenant may reuse.
+pub fn reuse_in(tenant: TenantId) -> Vec<u8> {
+    [&[REUSE], &tenant.as_uuid().as_bytes()[..]].concat()
+}
+
 pub fn reuse_of(tenant: TenantId, model: &ModelName, input: &ContentHash) -> Vec<u8> {
-    let mut key = vec![REUSE];
-    key.extend_from_slice(tenant.as_uuid().as_bytes());
+    let mut key = reuse_in(tenant);
     key.extend_from_slice(model.as_str().as_bytes());
     key.push(0);
     key.extend_from_slice(input.as_bytes());

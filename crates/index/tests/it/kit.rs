@@ -57,6 +57,7 @@ pub fn chunk(ordinal: u32, text: &str, vector: &[f32]) -> IndexedChunk {
         vector: vector.to_vec(),
         input_hash: ContentHash::of(text.as_bytes()),
         language: None,
+        reused: false,
     }
 }
 

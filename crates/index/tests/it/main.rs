@@ -9,6 +9,8 @@ mod kit;
 
 mod basics;
 
+mod sweep;
+
 mod large;
 
 mod model_check;
