@@ -12,7 +12,14 @@ use engine::Engine;
 use tokio_util::sync::CancellationToken;
 
 #[derive(Clone, Default)]
-pub(crate) struct Held(Arc<Mutex<HashMap<u64, Entry>>>);
+pub(crate) struct Held(Arc<Mutex<HashMap<Key, Entry>>>);
+
+/// Work and fence: steps claimed in one go may share the fence, a step claimed twice the work.
+type Key = (i64, u64);
+
+fn key(claim: &Claim) -> Key {
+    (claim.work, claim.token)
+}
 
 struct Entry {
     claim: Claim,
@@ -20,18 +27,18 @@ struct Entry {
 }
 
 impl Held {
-    /// Registers a claim by its fence, which no other claim shares.
+    /// Registers a claim under a key that no other claim shares.
     pub(crate) fn hold(&self, claim: Claim) -> Hold {
         let lost = CancellationToken::new();
-        let token = claim.token;
+        let key = key(&claim);
         let entry = Entry {
             claim,
             lost: lost.clone(),
         };
-        self.lock().insert(token, entry);
+        self.lock().insert(key, entry);
         Hold {
             held: self.clone(),
-            token,
+            key,
             lost,
         }
     }
@@ -40,13 +47,13 @@ impl Held {
         self.lock().values().map(|e| e.claim.clone()).collect()
     }
 
-    fn lose(&self, token: u64) {
-        if let Some(entry) = self.lock().get(&token) {
+    fn lose(&self, key: Key) {
+        if let Some(entry) = self.lock().get(&key) {
             entry.lost.cancel();
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Entry>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Entry>> {
         self.0
             .lock()
             .expect("nothing panics while it holds the claims")
@@ -56,7 +63,7 @@ impl Held {
 /// A claim is held for as long as this lives.
 pub(crate) struct Hold {
     held: Held,
-    token: u64,
+    key: Key,
     lost: CancellationToken,
 }
 
@@ -68,7 +75,7 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        self.held.lock().remove(&self.token);
+        self.held.lock().remove(&self.key);
     }
 }
 
@@ -87,19 +94,61 @@ pub(crate) async fn beat(engine: Arc<Engine>, held: Held, every: Duration, lease
         let now = engine.parts().clock.now();
         match engine.parts().catalog.heartbeat(&claims, lease, now).await {
             Ok(still) => {
-                let unknown: HashSet<u64> = claims
+                let unknown: HashSet<Key> = claims
                     .iter()
                     .zip(still)
                     .filter(|(_, held)| !held)
-                    .map(|(claim, _)| claim.token)
+                    .map(|(claim, _)| key(claim))
                     .collect();
                 // A step that ended while we asked is unknown too; it is gone by the next beat.
-                for token in unknown.intersection(&suspected) {
-                    held.lose(*token);
+                for key in unknown.intersection(&suspected) {
+                    held.lose(*key);
                 }
                 suspected = unknown;
             }
             Err(error) => tracing::warn!(%error, "heartbeat failed"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Step;
+
+    use super::*;
+
+    fn nil<T: std::str::FromStr<Err: std::fmt::Debug>>() -> T {
+        "00000000-0000-0000-0000-000000000000"
+            .parse()
+            .expect("an id")
+    }
+
+    fn claim(work: i64, token: u64) -> Claim {
+        Claim {
+            work,
+            token,
+            step: Step::Prep { version: nil() },
+            attempt: 1,
+            unanswered: 0,
+            tenant: nil(),
+            kb: nil(),
+            generation: nil(),
+            document: nil(),
+            run: nil(),
+            version_number: 1,
+            job: None,
+            lease_until: chrono::DateTime::UNIX_EPOCH,
+            trace: None,
+        }
+    }
+
+    #[test]
+    fn steps_claimed_in_one_go_are_held_each_for_itself() {
+        let held = Held::default();
+        let first = held.hold(claim(1, 7));
+        let _second = held.hold(claim(2, 7));
+        assert_eq!(held.claims().len(), 2);
+        drop(first);
+        assert_eq!(held.claims(), [claim(2, 7)]);
     }
 }
