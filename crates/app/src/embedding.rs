@@ -32,6 +32,14 @@ fn open_one(embedding: &Embedding) -> anyhow::Result<Arc<dyn Embedder>> {
 }
 
 fn settings(embedding: &Embedding) -> anyhow::Result<Settings> {
+    let prefixed = !embedding.query_prefix.is_empty() || !embedding.passage_prefix.is_empty();
+    if prefixed && embedding.provider != "openai" {
+        return Err(hinted(
+            format!("the {} provider takes no prefixes", embedding.provider),
+            "a local model's are the prompts in its folder's config_sentence_transformers.json; \
+             leave query_prefix and passage_prefix to remote models",
+        ));
+    }
     match embedding.provider.as_str() {
         "local" => Ok(Settings::Local(LocalSettings {
             precision: embedding.precision,
@@ -67,6 +75,8 @@ fn remote(embedding: &Embedding) -> anyhow::Result<OpenAiSettings> {
     remote.key = (!embedding.api_key.is_empty()).then(|| Secret::new(&embedding.api_key));
     remote.dimension = said(embedding.dimension);
     remote.max_tokens = said(embedding.max_tokens);
+    remote.query_prefix.clone_from(&embedding.query_prefix);
+    remote.passage_prefix.clone_from(&embedding.passage_prefix);
     Ok(remote)
 }
 
@@ -88,5 +98,33 @@ fn folder_of(embedding: &Embedding) -> PathBuf {
         here
     } else {
         beside.unwrap_or(here)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prefixed(provider: &str) -> Embedding {
+        Embedding {
+            provider: provider.to_owned(),
+            url: "http://localhost:11434/v1".to_owned(),
+            model: "e5".to_owned(),
+            query_prefix: "query: ".to_owned(),
+            passage_prefix: "passage: ".to_owned(),
+            ..Embedding::default()
+        }
+    }
+
+    #[test]
+    fn prefixes_reach_a_remote_model_and_no_other_takes_them_silently() {
+        let Ok(Settings::OpenAi(remote)) = settings(&prefixed("openai")) else {
+            panic!("a remote model takes prefixes");
+        };
+        assert_eq!(remote.query_prefix, "query: ");
+        assert_eq!(remote.passage_prefix, "passage: ");
+        for provider in ["local", "hash"] {
+            assert!(settings(&prefixed(provider)).is_err(), "{provider}");
+        }
     }
 }

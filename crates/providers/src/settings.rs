@@ -63,7 +63,7 @@ pub struct OpenAiSettings {
     /// Needed for a model that is not OpenAI's own.
     #[serde(default)]
     pub dimension: Option<u32>,
-    /// Of one input; 512 where neither this nor the model's name tells.
+    /// Of one input with its prefix; 512 where neither this nor the model's name tells.
     #[serde(default)]
     pub max_tokens: Option<u32>,
     #[serde(default = "batch_items")]

@@ -46,6 +46,38 @@ async fn a_call_is_cut_into_requests_and_answered_in_order() {
 }
 
 #[tokio::test]
+async fn prefixes_go_before_every_text_and_are_taken_off_what_the_model_reads() {
+    let double = Double::start(vec![]).await;
+    let plain = OpenAiSettings {
+        max_tokens: Some(20),
+        ..settings(&double)
+    };
+    let prefixed = OpenAiSettings {
+        query_prefix: "query: ".to_owned(),
+        passage_prefix: "passage: ".to_owned(),
+        ..plain.clone()
+    };
+    let most = |settings| OpenAiEmbedder::open(settings).unwrap().info().max_tokens;
+    let embedder = OpenAiEmbedder::open(&prefixed).unwrap();
+    let room = embedder.info().max_tokens as usize;
+    assert!((1..most(&plain) as usize).contains(&room), "{room} tokens");
+
+    let fits = vec!["mill"; room].join(" ");
+    let vectors = embedder.embed_passages(std::slice::from_ref(&fits)).await.unwrap();
+    assert_eq!(vectors, [double::vector(&format!("passage: {fits}"))]);
+    let vector = embedder.embed_query(&fits).await.unwrap();
+    assert_eq!(vector, double::vector(&format!("query: {fits}")));
+    let too_long = embedder.embed_query(&format!("{fits} mill")).await;
+    assert!(matches!(too_long, Err(Error::TooLong { .. })));
+
+    let no_room = OpenAiSettings {
+        max_tokens: Some(2),
+        ..prefixed
+    };
+    assert!(OpenAiEmbedder::open(&no_room).is_err());
+}
+
+#[tokio::test]
 async fn whatever_passes_is_sat_out_and_nothing_is_embedded_twice() {
     let passing = [
         Answer::status(429).body(double::RATE_LIMIT),

@@ -144,7 +144,17 @@ pub const KEYS: &[Key] = &[
     Key::new(
         "embedding.max_tokens",
         Number,
-        "tokens the remote model reads of one input",
+        "tokens the remote model reads of one input, a prefix included",
+    ),
+    Key::new(
+        "embedding.query_prefix",
+        Text,
+        "put before every query for a remote model trained with one, such as `query: `",
+    ),
+    Key::new(
+        "embedding.passage_prefix",
+        Text,
+        "put before every passage for such a model, such as `passage: `",
     ),
     Key::new(
         "embedding.precision",
@@ -162,6 +172,8 @@ pub const KEYS: &[Key] = &[
     Key::new("also.model", Text, "as embedding.model"),
     Key::new("also.dimension", Number, "as embedding.dimension"),
     Key::new("also.max_tokens", Number, "as embedding.max_tokens"),
+    Key::new("also.query_prefix", Text, "as embedding.query_prefix"),
+    Key::new("also.passage_prefix", Text, "as embedding.passage_prefix"),
     Key::new("also.precision", Text, "as embedding.precision"),
     Key::new("also.api_key", Text, "as embedding.api_key").secret(),
     Key::new(

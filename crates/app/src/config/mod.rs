@@ -121,6 +121,8 @@ section!(Embedding {
     model: String = String::new(),
     dimension: u32 = 0,
     max_tokens: u32 = 0,
+    query_prefix: String = String::new(),
+    passage_prefix: String = String::new(),
     precision: providers::Precision = providers::Precision::Full,
     api_key: String = String::new(),
 });
@@ -131,6 +133,8 @@ section!(Also {
     model: String = String::new(),
     dimension: u32 = 0,
     max_tokens: u32 = 0,
+    query_prefix: String = String::new(),
+    passage_prefix: String = String::new(),
     precision: providers::Precision = providers::Precision::Full,
     api_key: String = String::new(),
 });
@@ -144,6 +148,8 @@ impl From<Also> for Embedding {
             model: also.model,
             dimension: also.dimension,
             max_tokens: also.max_tokens,
+            query_prefix: also.query_prefix,
+            passage_prefix: also.passage_prefix,
             precision: also.precision,
             api_key: also.api_key,
         }

@@ -32,7 +32,7 @@ pub struct OpenAiEmbedder {
     info: ModelInfo,
     client: Client,
     retry: Retry,
-    prefixes: (String, String),
+    prefixes: Prefixes,
     health: Health,
     kept: Kept,
 }
@@ -46,12 +46,18 @@ impl OpenAiEmbedder {
             what: "must be given for a model whose size is not known here",
         })?;
         let shorten = known.is_some_and(|k| k.shortens && k.dimension != dimension);
-        let max_tokens = settings.max_tokens.or(known.map(|k| k.max_tokens));
+        let prefixes = Prefixes::of(settings);
+        // Unknown models are taken to read as little as most small ones do.
+        let reads = settings.max_tokens.or(known.map(|k| k.max_tokens));
+        let max_tokens = reads.unwrap_or(512).checked_sub(prefixes.tokens as u32);
+        let max_tokens = max_tokens.filter(|max| *max > 0).ok_or(Error::Setting {
+            name: "max_tokens",
+            what: "leaves no room for a text beside its prefix",
+        })?;
         let info = ModelInfo {
             name: name::name(settings, dimension),
             dimension,
-            // Unknown models are taken to read as little as most small ones do.
-            max_tokens: max_tokens.unwrap_or(512),
+            max_tokens,
             max_batch_items: settings.max_batch_items.clamp(1, MOST_INPUTS),
             max_batch_tokens: 32 * 1024,
             language_note: "as the endpoint's model; see its documentation",
@@ -59,18 +65,16 @@ impl OpenAiEmbedder {
         Ok(Self {
             client: Client::new(settings, shorten.then_some(dimension))?,
             retry: settings.retry,
-            prefixes: (
-                settings.query_prefix.clone(),
-                settings.passage_prefix.clone(),
-            ),
+            prefixes,
             health: Health::new(info.max_batch_items),
             kept: Kept::default(),
             info,
         })
     }
 
-    async fn embed(&self, inputs: Vec<String>) -> Result<Vec<Vec<f32>>, Error> {
-        let tokens = self.check(&inputs)?;
+    async fn embed(&self, prefix: &str, texts: &[String]) -> Result<Vec<Vec<f32>>, Error> {
+        let tokens = self.check(texts)?;
+        let inputs: Vec<String> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
         let known = inputs.iter().map(|text| self.kept.take(text)).collect();
         let mut call = Call::new(self, &inputs, tokens, known);
         let outcome = call.fill().await;
@@ -85,7 +89,7 @@ impl OpenAiEmbedder {
         Ok(complete.collect())
     }
 
-    /// Estimated tokens of each input; an empty or hopeless one is named.
+    /// Estimated tokens of each input with its prefix; an empty or hopeless one is named.
     fn check(&self, inputs: &[String]) -> Result<Vec<usize>, Error> {
         let limit = self.info.max_tokens as usize;
         let tokens = |(index, text): (usize, &String)| {
@@ -100,7 +104,7 @@ impl OpenAiEmbedder {
                     limit,
                 });
             }
-            Ok(tokens)
+            Ok(self.prefixes.tokens + tokens)
         };
         inputs.iter().enumerate().map(tokens).collect()
     }
@@ -173,17 +177,32 @@ impl Embedder for OpenAiEmbedder {
     }
 
     async fn embed_passages(&self, inputs: &[String]) -> Result<Vec<Vec<f32>>, Error> {
-        let prefixed = inputs
-            .iter()
-            .map(|text| format!("{}{text}", self.prefixes.1));
-        self.embed(prefixed.collect()).await
+        self.embed(&self.prefixes.passage, inputs).await
     }
 
     async fn embed_query(&self, query: &str) -> Result<Vec<f32>, Error> {
-        let mut vectors = self
-            .embed(vec![format!("{}{query}", self.prefixes.0)])
-            .await?;
+        let query = [query.to_owned()];
+        let mut vectors = self.embed(&self.prefixes.query, &query).await?;
         Ok(vectors.remove(0))
+    }
+}
+
+/// What the model was trained to read before every text.
+struct Prefixes {
+    query: String,
+    passage: String,
+    /// Estimated, of the longer one.
+    tokens: usize,
+}
+
+impl Prefixes {
+    fn of(settings: &OpenAiSettings) -> Self {
+        let (query, passage) = (&settings.query_prefix, &settings.passage_prefix);
+        Self {
+            query: query.clone(),
+            passage: passage.clone(),
+            tokens: Estimate.count(query).max(Estimate.count(passage)),
+        }
     }
 }
 
