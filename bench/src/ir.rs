@@ -14,7 +14,7 @@ use index::{Fence, Flush, Index, IndexedChunk, Snapshot, Space, UnitPlace};
 use model::{
     Chunk, ChunkId, ChunkPolicy, ContentHash, GenerationId, KbId, TenantId, Unit, VersionId,
 };
-use pipeline::query::{Weights, fuse};
+use pipeline::query::{Weights, blend, fuse, parts};
 use providers::{Embedder, LocalEmbedder, Precision};
 use roaring::RoaringBitmap;
 use serde::Deserialize;
@@ -176,7 +176,7 @@ impl Library {
     }
 
     async fn legs(&self, embedder: &LocalEmbedder, query: &str) -> anyhow::Result<Legs> {
-        let vector = embedder.embed_query(readable(embedder, query)).await?;
+        let vector = meaning(embedder, query).await?;
         let (snapshot, live) = (&self.snapshot, &self.live);
         let vector = snapshot.search_vector(self.space, &vector, live, DEPTH);
         let vector = vector.await?;
@@ -186,15 +186,17 @@ impl Library {
     }
 }
 
-/// As much of a question as the model reads, up to a word; some of CISI's are whole abstracts.
-fn readable<'q>(embedder: &LocalEmbedder, query: &'q str) -> &'q str {
-    let (tokens, most) = (embedder.tokens(), embedder.info().max_tokens as usize);
-    let mut query = query.trim();
-    while tokens.count(query) > most {
-        let (head, _) = query.rsplit_once(char::is_whitespace).unwrap_or_default();
-        query = head.trim_end();
+/// As a search does it: some of CISI's questions are whole abstracts, longer than the model reads.
+async fn meaning(embedder: &LocalEmbedder, query: &str) -> anyhow::Result<Vec<f32>> {
+    let parts = parts(query, embedder.info().max_tokens, &*embedder.tokens());
+    let mut vectors = Vec::with_capacity(parts.len());
+    for part in &parts {
+        vectors.push(embedder.embed_query(&part.text).await?);
     }
-    query
+    Ok(match vectors.len() {
+        1 => vectors.remove(0),
+        _ => blend(&parts, &vectors),
+    })
 }
 
 #[derive(Clone)]

@@ -22,6 +22,8 @@ pub struct Asked {
     pub hits: Vec<Hit>,
     /// `None` where no reranker was asked.
     pub reranked: Option<Reranked>,
+    /// As [`crate::search::Found::query_parts`].
+    pub query_parts: Option<usize>,
     pub said: Said,
 }
 
@@ -59,6 +61,7 @@ impl Engine {
         Ok(Asked {
             hits: found.hits,
             reranked: found.reranked,
+            query_parts: found.query_parts,
             said,
         })
     }

@@ -24,6 +24,7 @@ mod models;
 pub mod objects;
 pub mod pages;
 mod query_line;
+mod question;
 pub mod reading;
 mod removal;
 mod repair;

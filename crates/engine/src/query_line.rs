@@ -41,6 +41,7 @@ pub(crate) fn log(kb: &Kb, request: &Request, found: &Found, answered: Option<bo
         mode = name(request.mode),
         hits = found.hits.len(),
         answered,
+        query_parts = found.query_parts,
         ms = ms(took.all),
         embed_ms = ms(took.embed),
         vector_ms = ms(took.vector),

@@ -19,7 +19,7 @@ use roaring::RoaringBitmap;
 use crate::figures::Timed;
 use crate::query_line::{self, Took, noting};
 use crate::rerank::Reranked;
-use crate::{Engine, Error};
+use crate::{Engine, Error, question};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -50,6 +50,9 @@ pub struct Found {
     pub hits: Vec<Hit>,
     /// `None` where no reranker was asked.
     pub reranked: Option<Reranked>,
+    /// In how many parts the query was embedded, as it is longer than the model reads where there
+    /// are several; `None` where only its words were searched for.
+    pub query_parts: Option<usize>,
     pub(crate) took: Took,
 }
 
@@ -154,7 +157,7 @@ impl Engine {
             generation: kb.serving.id,
         };
         let mut took = Took::default();
-        let fused = self
+        let (fused, query_parts) = self
             .legs(kb, request, &snapshot, space, &live.numbers, &mut took)
             .await?;
         let (best, reranked) = self
@@ -164,6 +167,7 @@ impl Engine {
         Ok(Found {
             hits,
             reranked,
+            query_parts,
             took,
         })
     }
@@ -176,19 +180,19 @@ impl Engine {
         space: Space,
         live: &RoaringBitmap,
         took: &mut Took,
-    ) -> Result<Vec<Fused>, Error> {
+    ) -> Result<(Vec<Fused>, Option<usize>), Error> {
         // The same whether this request is reranked or not: so is the fused order.
         let depth = (request.top * LEG_FACTOR).max(LEG_LEAST);
         let depth = depth.max(self.candidates());
-        let vector = if request.mode == Mode::Text {
-            Vec::new()
+        let (vector, query_parts) = if request.mode == Mode::Text {
+            (Vec::new(), None)
         } else {
             let model = self.asked_model(&kb.serving)?;
-            let query = model.embedder.embed_query(&request.query);
-            let query = noting(&mut took.embed, query).await;
-            let query = query.map_err(std::sync::Arc::new)?;
-            let searching = snapshot.search_vector(space, &query, live, depth);
-            noting(&mut took.vector, searching).await?
+            let query = question::meaning(&*model.embedder, &request.query);
+            let query = noting(&mut took.embed, query).await?;
+            let searching = snapshot.search_vector(space, &query.vector, live, depth);
+            let found = noting(&mut took.vector, searching).await?;
+            (found, Some(query.parts))
         };
         let text = if request.mode == Mode::Vector {
             Vec::new()
@@ -199,7 +203,8 @@ impl Engine {
         let leg = |scored: Vec<index::Scored>| -> Vec<(ChunkId, f32)> {
             scored.into_iter().map(|s| (s.id, s.score)).collect()
         };
-        Ok(fuse(&leg(vector), &leg(text), request.weights))
+        let fused = fuse(&leg(vector), &leg(text), request.weights);
+        Ok((fused, query_parts))
     }
 
     /// As many as are asked for, in their final order.

@@ -63,7 +63,10 @@ async fn prefixes_go_before_every_text_and_are_taken_off_what_the_model_reads() 
     assert!((1..most(&plain) as usize).contains(&room), "{room} tokens");
 
     let fits = vec!["mill"; room].join(" ");
-    let vectors = embedder.embed_passages(std::slice::from_ref(&fits)).await.unwrap();
+    let vectors = embedder
+        .embed_passages(std::slice::from_ref(&fits))
+        .await
+        .unwrap();
     assert_eq!(vectors, [double::vector(&format!("passage: {fits}"))]);
     let vector = embedder.embed_query(&fits).await.unwrap();
     assert_eq!(vector, double::vector(&format!("query: {fits}")));

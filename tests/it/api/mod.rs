@@ -12,6 +12,7 @@ mod notices;
 mod once;
 mod operations;
 mod people;
+mod questions;
 mod rerank;
 pub mod served;
 mod uploads;

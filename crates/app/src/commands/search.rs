@@ -177,5 +177,11 @@ fn shown(question: &Question, answer: &Value) -> String {
     if let Some(why) = answer["rerank"]["why"].as_str() {
         let _ = writeln!(out, "Not reranked: {why}.");
     }
+    if let Some(parts @ 2..) = answer["query_parts"].as_u64() {
+        let _ = writeln!(
+            out,
+            "The query is longer than the model reads: {parts} parts of it were averaged."
+        );
+    }
     out
 }

@@ -50,6 +50,9 @@ pub struct AnswerView {
     pub nearest: Vec<HitView>,
     /// Null where no reranker was asked: none is configured, it was left out, nothing was found.
     pub rerank: Option<RerankView>,
+    /// In how many parts the question was embedded, whose vectors were averaged: more than one where
+    /// it is longer than the model reads.
+    pub query_parts: Option<usize>,
 }
 
 /// A sentence as a document has it.
@@ -104,5 +107,6 @@ fn view(question: String, asked: Asked) -> AnswerView {
         missing,
         nearest: asked.hits.into_iter().map(HitView::from).collect(),
         rerank: asked.reranked.map(RerankView::from),
+        query_parts: asked.query_parts,
     }
 }

@@ -88,6 +88,9 @@ pub struct Answer {
     pub hits: Vec<HitView>,
     /// Null where no reranker was asked: none is configured, it was left out, nothing was found.
     pub rerank: Option<RerankView>,
+    /// In how many parts the query was embedded, whose vectors were averaged: more than one where it
+    /// is longer than the model reads. Null where only its words were searched for.
+    pub query_parts: Option<usize>,
 }
 
 /// What came of asking the reranker.
@@ -192,6 +195,7 @@ async fn search(
         query: request.query,
         hits: found.hits.into_iter().map(HitView::from).collect(),
         rerank: found.reranked.map(RerankView::from),
+        query_parts: found.query_parts,
     }))
 }
 

@@ -161,7 +161,11 @@ async fn search(caller: &Caller<'_>, value: Value) -> Result<Value, Problem> {
     let found = caller.gateway.engine().search(&kb, &request).await?;
     let hits: Vec<HitView> = found.hits.into_iter().map(HitView::from).collect();
     let rerank = found.reranked.map(RerankView::from);
-    Ok(json!({ "hits": shown(hits)?, "rerank": shown(rerank)? }))
+    Ok(json!({
+        "hits": shown(hits)?,
+        "rerank": shown(rerank)?,
+        "query_parts": found.query_parts,
+    }))
 }
 
 #[derive(Deserialize)]
