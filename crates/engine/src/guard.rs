@@ -31,6 +31,8 @@ impl Default for Settings {
 pub struct Guarded {
     pub runs_recreated: u64,
     pub cancels_finished: u64,
+    /// Originals deleted whose removal was interrupted after its rows were gone.
+    pub originals_deleted: u64,
     /// Jobs whose counters were not as their rows have it, put right.
     pub jobs_recounted: u64,
     /// Leases of a process that died, ended at the start of the next.
@@ -63,7 +65,7 @@ impl Engine {
     }
 
     /// One round: work that went missing is recreated, jobs whose counters are wrong are put
-    /// right, cancels that were interrupted end. Each is counted as it is done, and one that
+    /// right, cancels and removals that were interrupted end. Each is counted as it is done, and one that
     /// fails keeps no other from its turn.
     pub async fn guard(&self) -> Result<Guarded, Error> {
         let mut guarded = Guarded::default();
@@ -71,11 +73,13 @@ impl Engine {
             self.recreate_work(&mut guarded.runs_recreated).await,
             self.recount_jobs(&mut guarded.jobs_recounted).await,
             self.finish_cancels(&mut guarded.cancels_finished).await,
+            self.delete_freed(&mut guarded.originals_deleted).await,
         ];
         let mut kept = self.kept();
         kept.guarded.runs_recreated += guarded.runs_recreated;
         kept.guarded.jobs_recounted += guarded.jobs_recounted;
         kept.guarded.cancels_finished += guarded.cancels_finished;
+        kept.guarded.originals_deleted += guarded.originals_deleted;
         drop(kept);
         let ended: Result<(), Error> = parts.into_iter().collect();
         ended.map(|()| guarded)
@@ -109,6 +113,18 @@ impl Engine {
             }
         }
         ended
+    }
+
+    /// Whoever forgets versions holds the door shut until their originals are deleted, so what
+    /// is found here was left by one that did not come so far.
+    async fn delete_freed(&self, deleted: &mut u64) -> Result<(), Error> {
+        const AT_ONCE: u32 = 100;
+        let catalog = &self.parts.catalog;
+        for (tenant, hash) in catalog.freed_originals(AT_ONCE).await? {
+            self.drop_unreferenced(tenant, &[hash], deleted).await?;
+            catalog.originals_gone(tenant, &[hash]).await?;
+        }
+        Ok(())
     }
 
     /// A job ends when its counter says so. Were the counter ever wrong, the job would wait

@@ -307,7 +307,8 @@ impl Engine {
         Ok(())
     }
 
-    async fn drop_unreferenced(
+    /// Of these originals, those no version refers to.
+    pub(crate) async fn drop_unreferenced(
         &self,
         tenant: TenantId,
         hashes: &[ContentHash],

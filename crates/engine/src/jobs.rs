@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use bytes::Bytes;
 use catalog::{Batch, JobClaim, Kb, Problem, Removal, RunType};
 use futures::{StreamExt, stream};
-use model::{Gate, gate};
+use model::{ContentHash, Gate, gate};
 use serde::{Deserialize, Serialize};
 use sources::folder::{self, Cursor, Folder, Found, Walk};
 use tokio_util::io::ReaderStream;
@@ -104,7 +104,7 @@ impl Engine {
         .await?;
         listing.walk = Some(walk);
         let exhausted = found.exhausted;
-        let _open = self.door.read().await;
+        let open = self.door.read().await;
         let mut batch = self.read_batch(listing, found).await?;
         if exhausted && listing.source.remove_missing {
             // Before the batch that ends the listing: killed here, it is listed again.
@@ -116,7 +116,11 @@ impl Engine {
             let admitted = catalog.admit_batch(&listing.claim, batch.clone(), now);
             let admitted = admitted.await;
             if !is_retired(&admitted) {
-                admitted?;
+                if let Err(refused) = admitted {
+                    drop(open);
+                    self.take_back(&listing.claim, &batch).await?;
+                    return Err(refused.into());
+                }
                 break;
             }
             self.follow(&listing.kb, &mut batch.admissions).await?;
@@ -127,6 +131,20 @@ impl Engine {
         } else {
             Turn::More
         })
+    }
+
+    /// Originals kept for a batch of a job that was canceled meanwhile, but for those others
+    /// refer to. Of any other job they are read again, here or by who has its listing now.
+    async fn take_back(&self, claim: &JobClaim, batch: &Batch) -> Result<(), Error> {
+        let tenant = claim.tenant;
+        let job = self.parts.catalog.job(tenant, claim.job).await?;
+        if !matches!(gate(Some(job.status)), Gate::Stop(_)) {
+            return Ok(());
+        }
+        let kept = batch.admissions.iter();
+        let hashes: Vec<ContentHash> = kept.map(|admission| admission.content_hash).collect();
+        let mut taken = 0;
+        self.drop_unreferenced(tenant, &hashes, &mut taken).await
     }
 
     async fn read_batch(&self, listing: &Listing, found: folder::Batch) -> Result<Batch, Error> {

@@ -143,7 +143,8 @@ impl Engine {
         Ok(residue)
     }
 
-    /// Index first, then objects, then the rows that name them: what is left of an
+    /// Index first, then what was made of the versions, then the rows that name them; originals
+    /// no row names any more are noted until they are deleted. So what is left of an
     /// interrupted removal can always be found again.
     pub(crate) async fn forget(
         &self,
@@ -180,9 +181,13 @@ impl Engine {
             .catalog
             .forget_versions(tenant, &versions)
             .await?;
-        for hash in unreferenced {
-            let key = Key::original(tenant, &hash);
+        for hash in &unreferenced {
+            let key = Key::original(tenant, hash);
             self.parts.objects.delete(&key).await?;
+        }
+        if !unreferenced.is_empty() {
+            let catalog = &self.parts.catalog;
+            catalog.originals_gone(tenant, &unreferenced).await?;
         }
         drop(shut);
         // Again: a page may have been drawn while the row was still there.

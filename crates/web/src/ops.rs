@@ -97,6 +97,7 @@ async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
          gristmill_housekeeping_total{{action=\"work_recreated\"}} {}\n\
          gristmill_housekeeping_total{{action=\"cancel_finished\"}} {}\n\
          gristmill_housekeeping_total{{action=\"job_recounted\"}} {}\n\
+         gristmill_housekeeping_total{{action=\"removal_finished\"}} {}\n\
          gristmill_housekeeping_total{{action=\"staged_deleted\"}} {}\n\
          gristmill_housekeeping_total{{action=\"original_deleted\"}} {}\n\
          gristmill_housekeeping_total{{action=\"upload_expired\"}} {}\n\
@@ -112,6 +113,7 @@ async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
         kept.guarded.runs_recreated,
         kept.guarded.cancels_finished,
         kept.guarded.jobs_recounted,
+        kept.guarded.originals_deleted,
         kept.tidied.staged,
         kept.tidied.originals,
         kept.tidied.uploads,

@@ -166,12 +166,26 @@ pub trait Jobs {
     ) -> Result<Vec<Removing>, Error>;
 
     /// Deletes what is left of versions the index has forgotten; gives the content hashes
-    /// no version of the tenant refers to any more.
+    /// no version of the tenant refers to any more, and notes them until
+    /// [`Jobs::originals_gone`].
     async fn forget_versions(
         &self,
         tenant: TenantId,
         versions: &[model::VersionId],
     ) -> Result<Vec<model::ContentHash>, Error>;
+
+    /// Originals nobody referred to when they were noted, and whose bytes may still be there.
+    async fn freed_originals(
+        &self,
+        limit: u32,
+    ) -> Result<Vec<(TenantId, model::ContentHash)>, Error>;
+
+    /// The bytes of these are deleted, or somebody refers to them again.
+    async fn originals_gone(
+        &self,
+        tenant: TenantId,
+        hashes: &[model::ContentHash],
+    ) -> Result<(), Error>;
 
     async fn finish_cancel(
         &self,

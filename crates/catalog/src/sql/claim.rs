@@ -146,7 +146,7 @@ async fn take<DB: Dialect>(
     Ok(taken.fetch_all(c).await?)
 }
 
-/// Tells the runs that somebody is at them. A run another transaction holds is left
+/// Tells the runs that somebody is at them; those of a paused job will stop at the gate. A run another transaction holds is left
 /// alone: this one holds its work, and would otherwise wait in the wrong order.
 async fn started<DB: Dialect>(
     c: &mut Tx<DB>,
@@ -159,7 +159,9 @@ async fn started<DB: Dialect>(
          WHERE id IN (
              SELECT id FROM ingestion_runs
              WHERE id = $1 AND status IN ('queued', 'running')
-               AND (status = 'queued' OR waiting IS NOT NULL OR stage IS NULL OR stage <> $3) {}
+               AND (status = 'queued' OR waiting IS NOT NULL OR stage IS NULL OR stage <> $3)
+               AND NOT EXISTS (SELECT 1 FROM jobs j
+                   WHERE j.id = ingestion_runs.job_id AND j.status = 'paused') {}
          ) RETURNING started_at",
         DB::SKIP_LOCKED
     );

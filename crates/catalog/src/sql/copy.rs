@@ -23,7 +23,7 @@ const DATABASE: &str = "catalog.db";
 const FENCE: &str = "fence";
 
 /// Every table that is copied, those others refer to first.
-const TABLES: [&str; 28] = [
+const TABLES: [&str; 29] = [
     "schema_migrations",
     "tenants",
     "users",
@@ -49,6 +49,7 @@ const TABLES: [&str; 28] = [
     "work",
     "dead_letters",
     "replayed_letters",
+    "freed_originals",
     "ledger",
     "idempotency_keys",
     "events",

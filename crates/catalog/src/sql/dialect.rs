@@ -51,6 +51,8 @@ pub trait Dialect:
     const MIGRATIONS: &'static [(&'static str, &'static str)];
     /// Keeps other processes from migrating at the same time, to the transaction's end.
     const LOCK_MIGRATIONS: Option<&'static str>;
+    /// Keeps others from putting tallies right at the same time: each would add what is missing.
+    const LOCK_TALLIES: Option<&'static str>;
     /// Where writers count in shards of their own: brings together those of writers that are
     /// gone, so that there are never more shards than there were writers at a time.
     const FOLD_TALLIES: Option<&'static str>;
@@ -110,9 +112,14 @@ impl Dialect for Sqlite {
             "0013_tallies",
             include_str!("../../migrations/sqlite/0013_tallies.sql"),
         ),
+        (
+            "0014_freed_originals",
+            include_str!("../../migrations/sqlite/0014_freed_originals.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
+    const LOCK_TALLIES: Option<&'static str> = None;
     const FOLD_TALLIES: Option<&'static str> = None;
 }
 
@@ -169,9 +176,15 @@ impl Dialect for Postgres {
             "0013_tallies",
             include_str!("../../migrations/postgres/0013_tallies.sql"),
         ),
+        (
+            "0014_freed_originals",
+            include_str!("../../migrations/postgres/0014_freed_originals.sql"),
+        ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =
         Some("SELECT pg_advisory_xact_lock(hashtext('gristmill catalog migrations'))");
+    const LOCK_TALLIES: Option<&'static str> =
+        Some("SELECT pg_advisory_xact_lock(hashtext('gristmill catalog tallies'))");
     // A new connection of the same number may count meanwhile: whoever comes second to the row
     // waits, and finds it as the first left it.
     const FOLD_TALLIES: Option<&'static str> = Some(

@@ -296,6 +296,21 @@ impl<DB: Dialect> Jobs for Sql<DB> {
         .await
     }
 
+    async fn freed_originals(&self, limit: u32) -> Result<Vec<(TenantId, ContentHash)>, Error> {
+        self.look_up("catalog.freed_originals", move |c| {
+            Box::pin(removal::freed_originals::<DB>(c, limit))
+        })
+        .await
+    }
+
+    async fn originals_gone(&self, tenant: TenantId, hashes: &[ContentHash]) -> Result<(), Error> {
+        let hashes = hashes.to_vec();
+        self.write("catalog.originals_gone", move |c| {
+            Box::pin(async move { removal::originals_gone::<DB>(c, tenant, &hashes).await })
+        })
+        .await
+    }
+
     async fn finish_cancel(
         &self,
         tenant: TenantId,

@@ -303,7 +303,49 @@ pub async fn forget<DB: Dialect>(
         .collect();
     hashes.sort_unstable();
     hashes.dedup();
-    unreferenced::<DB>(c, tenant, hashes).await
+    let freed = unreferenced::<DB>(c, tenant, hashes).await?;
+    for hash in &freed {
+        query(
+            "INSERT INTO freed_originals (tenant_id, content_hash) VALUES ($1, $2)
+             ON CONFLICT DO NOTHING",
+        )
+        .bind(tenant.as_uuid())
+        .bind(bytes(hash))
+        .execute(&mut *c)
+        .await?;
+    }
+    Ok(freed)
+}
+
+pub async fn freed_originals<DB: Dialect>(
+    c: &mut Tx<DB>,
+    limit: u32,
+) -> Result<Vec<(TenantId, ContentHash)>, Error> {
+    let rows = query("SELECT tenant_id, content_hash FROM freed_originals LIMIT $1")
+        .bind(i64::from(limit))
+        .fetch_all(c)
+        .await?;
+    let freed = |row: &DB::Row| {
+        let row = Cells::<DB>(row);
+        let tenant = row.id("tenant_id", TenantId::from_uuid)?;
+        Ok((tenant, row.hash("content_hash")?))
+    };
+    rows.iter().map(freed).collect()
+}
+
+pub async fn originals_gone<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    hashes: &[ContentHash],
+) -> Result<(), Error> {
+    for hash in hashes {
+        query("DELETE FROM freed_originals WHERE tenant_id = $1 AND content_hash = $2")
+            .bind(tenant.as_uuid())
+            .bind(bytes(hash))
+            .execute(&mut *c)
+            .await?;
+    }
+    Ok(())
 }
 
 /// A version that has been withdrawn; `None` for any other, and for one forgotten before.

@@ -1,7 +1,7 @@
 //! Counts that are kept as rows change, by the database itself (migration 0013).
 //!
 //! A count is the sum of its shards. Differences commute, so that writers share no row and
-//! what puts a wrong count right needs no lock: it adds what is missing.
+//! what puts a wrong count right stops no writer: it adds what is missing.
 
 use std::collections::BTreeMap;
 
@@ -85,6 +85,9 @@ pub async fn miscounted<DB: Dialect>(c: &mut Tx<DB>) -> Result<Vec<Miscounted>, 
 }
 
 pub async fn put_right<DB: Dialect>(c: &mut Tx<DB>) -> Result<(), Error> {
+    if let Some(lock) = DB::LOCK_TALLIES {
+        query(lock).execute(&mut *c).await?;
+    }
     let sql = format!(
         "INSERT INTO tallies (scope, kind, shard, n)
          SELECT scope, kind, 0, CAST(sum(n) AS BIGINT)

@@ -33,7 +33,8 @@ pub async fn release<DB: Dialect>(
     .bind(not_before)
     .execute(&mut *c)
     .await?;
-    show_wait::<DB>(c, claim, wait, now).await
+    let why = wait.why.clone();
+    show_wait::<DB>(c, claim, &Wait { not_before, why }, now).await
 }
 
 /// A step of a paused job falls due when that is resumed: until then nobody need look.

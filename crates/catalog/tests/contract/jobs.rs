@@ -533,6 +533,17 @@ pub async fn a_letter_from_before_a_job_began_anew_takes_nothing_from_its_counte
     assert_eq!(world.shown(&again).await.counters.runs_open, 0);
 }
 
+pub async fn what_stops_at_the_gate_of_a_paused_job_has_not_begun(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let listing = world.job("folder").await;
+    world.bring(&listing, &[("a", "1"), ("b", "2")], true).await;
+    let now = world.clock.now();
+    catalog.pause_job(tenant, listing.job, now).await.unwrap();
+    assert_eq!(world.claim(9).await.len(), 2);
+    let status = catalog.status(tenant, world.clock.now()).await.unwrap();
+    assert_eq!((status.runs_queued, status.runs_running), (2, 0));
+}
+
 pub async fn a_paused_job_is_left_alone_until_it_is_resumed(world: &World) {
     let (catalog, tenant) = (&world.catalog, world.place.tenant);
     let listing = world.job("folder").await;
@@ -549,6 +560,11 @@ pub async fn a_paused_job_is_left_alone_until_it_is_resumed(world: &World) {
     }
     let now = world.clock.pass(LEASE * 5);
     assert_eq!(world.claim(9).await.len(), 0, "nobody looks in vain");
+    let status = catalog.status(tenant, now).await.unwrap();
+    assert_eq!(
+        status.runs_waiting, 2,
+        "they wait for as long as they are left alone"
+    );
     catalog.resume_job(tenant, listing.job, now).await.unwrap();
     assert_eq!(world.claim(9).await.len(), 2);
 }

@@ -104,6 +104,7 @@ promises! {
     jobs::a_run_others_wait_for_survives_the_cancel_of_its_job,
     jobs::a_cancel_gives_nobody_a_run_that_was_theirs_already,
     jobs::a_cancel_beside_another_job_at_work_takes_nothing_of_it,
+    jobs::what_stops_at_the_gate_of_a_paused_job_has_not_begun,
     jobs::a_paused_job_is_left_alone_until_it_is_resumed,
     jobs::a_job_that_counted_wrongly_is_put_right,
     jobs::who_listed_a_job_before_it_began_anew_lists_it_no_more,

@@ -402,3 +402,22 @@ async fn a_purge_that_was_interrupted_is_finished() {
     assert!(!parts.objects.exists(&house.original()).await.unwrap());
     assert_eq!(house.engine.tidy().await.unwrap().purged, 0);
 }
+
+#[tokio::test]
+async fn an_original_whose_rows_went_before_it_is_deleted_by_the_guard() {
+    let house = house().await;
+    let (tenant, parts) = (house.place.tenant, house.engine.parts());
+    house.up_to(StepKind::Finalize).await;
+    let last = house.claim_of(StepKind::Finalize, "worker").await;
+    house.engine.perform(&last).await.unwrap();
+    let now = parts.clock.now();
+    let begun = parts.catalog.begin_purge(tenant, last.document, None, now);
+    let versions: Vec<_> = begun.await.unwrap().iter().map(|v| v.version).collect();
+    let freed = parts.catalog.forget_versions(tenant, &versions).await;
+    assert_eq!(freed.unwrap().len(), 1);
+    assert!(parts.objects.exists(&house.original()).await.unwrap());
+
+    assert_eq!(house.engine.guard().await.unwrap().originals_deleted, 1);
+    assert!(!parts.objects.exists(&house.original()).await.unwrap());
+    assert_eq!(house.engine.guard().await.unwrap().originals_deleted, 0);
+}

@@ -207,6 +207,8 @@ through! { Jobs {
     begin_cancel(tenant: TenantId, job: JobId, now: DateTime<Utc>) -> Job;
     cancel_some(tenant: TenantId, job: JobId, limit: u32, now: DateTime<Utc>) -> Vec<Removing>;
     forget_versions(tenant: TenantId, versions: &[VersionId]) -> Vec<ContentHash>;
+    freed_originals(limit: u32) -> Vec<(TenantId, ContentHash)>;
+    originals_gone(tenant: TenantId, hashes: &[ContentHash]) -> ();
     finish_cancel(tenant: TenantId, job: JobId, now: DateTime<Utc>) -> Job;
     canceling() -> Vec<(TenantId, JobId)>;
 } }
