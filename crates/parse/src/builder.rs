@@ -215,12 +215,24 @@ impl TextBuilder {
         if parsed.title.is_none() && format != Format::Json {
             parsed.title = first_heading(&parsed);
         }
-        if parsed.atoms.is_empty() && parsed.gaps.is_empty() {
-            parsed.warnings.push(Warning {
-                message: "the document holds no text".to_owned(),
-            });
+        if let Some(message) = lack_of_text(&parsed) {
+            let message = message.to_owned();
+            parsed.warnings.push(Warning { message });
         }
         parsed
+    }
+}
+
+/// What to say of a document from which nothing can be searched, unless its gaps say it all.
+fn lack_of_text(parsed: &Parsed) -> Option<&'static str> {
+    let is_furniture = |atom: &Atom| matches!(atom.kind, AtomKind::Furniture);
+    match parsed.atoms.as_slice() {
+        [] if parsed.gaps.is_empty() => Some("the document holds no text"),
+        [] => None,
+        atoms if atoms.iter().all(is_furniture) => {
+            Some("the document holds no text but headers, footers and page numbers")
+        }
+        _ => None,
     }
 }
 

@@ -3,10 +3,12 @@
 //! In: the lines of every page. Out: which of them are furniture. A line near the edge
 //! is, when the same words (numbers aside) stand at the same height on other pages, or
 //! when it is a page number that counts with the pages. A place where most lines repeat
-//! is furniture as a whole: heads change with the chapter.
+//! is furniture as a whole: heads change with the chapter. What is set larger than the
+//! text is a title, and what stands alone on its page is that page's text: neither is taken.
 
 use std::collections::HashMap;
 
+use super::block::Body;
 use super::line::Line;
 use super::order::median;
 use super::page::PageText;
@@ -15,6 +17,10 @@ use super::page::PageText;
 const EDGE_LINES: usize = 4;
 /// How far in the edges reach, as a part of the page's height.
 const EDGE: f32 = 0.14;
+/// A line set this much larger than the text is no running head.
+const LARGE: f32 = 1.25;
+/// A page of fewer lines has no block of text that a head could be detached from.
+const FULL_PAGE: usize = 8;
 
 /// A line near an edge.
 struct Candidate {
@@ -26,25 +32,53 @@ struct Candidate {
     number: Option<i64>,
     /// Nothing stands further out, and white space parts it from the text.
     detached: bool,
+    on_full_page: bool,
+    large: bool,
 }
 
 pub(super) fn mark(pages: &mut [PageText]) {
-    let candidates: Vec<Candidate> = pages
+    let body = Body::of(pages.iter().map(|page| page.lines.as_slice()));
+    let mut candidates: Vec<Candidate> = pages
         .iter()
         .enumerate()
         .flat_map(|(index, page)| edge_lines(index, page))
         .collect();
-    let repeated = repeats(&candidates);
-    let slots = furnished_slots(&candidates, &repeated);
+    for c in &mut candidates {
+        let page = &pages[c.page];
+        c.on_full_page = page.lines.len() >= FULL_PAGE;
+        c.large = page.lines[c.line].size > body.size * LARGE;
+    }
     let counting = counting_numbers(&candidates);
-    let heads = detached_slots(&candidates, pages.len());
-    for (candidate, again) in candidates.iter().zip(&repeated) {
-        let furniture = *again
-            || slots.contains(&candidate.slot)
-            || (candidate.detached && heads.contains(&candidate.slot))
-            || counting.contains(&(candidate.page, candidate.line));
-        if furniture {
-            pages[candidate.page].lines[candidate.line].artifact = true;
+    for (page, line) in &counting {
+        pages[*page].lines[*line].artifact = true;
+    }
+    take_all_but_whole_pages(&repeated_lines(&candidates, pages.len()), pages);
+}
+
+/// Pages and lines of what repeats, or stands where repeated lines stand.
+fn repeated_lines(candidates: &[Candidate], pages: usize) -> HashMap<usize, Vec<usize>> {
+    let repeated = repeats(candidates);
+    let slots = furnished_slots(candidates, &repeated);
+    let heads = detached_slots(candidates, pages);
+    let mut found: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (c, again) in candidates.iter().zip(&repeated) {
+        let furniture =
+            *again || slots.contains(&c.slot) || (c.detached && heads.contains(&c.slot));
+        if furniture && !c.large {
+            found.entry(c.page).or_default().push(c.line);
+        }
+    }
+    found
+}
+
+/// A page on which nothing would be left keeps its lines: they are its text, however like
+/// another page's.
+fn take_all_but_whole_pages(found: &HashMap<usize, Vec<usize>>, pages: &mut [PageText]) {
+    for (page, taken) in found {
+        let lines = &mut pages[*page].lines;
+        let is_left = |at: usize| !lines[at].artifact && !taken.contains(&at);
+        if (0..lines.len()).any(is_left) {
+            taken.iter().for_each(|at| lines[*at].artifact = true);
         }
     }
 }
@@ -96,9 +130,11 @@ fn is_detached(line: &Line, gap: f32, body: f32) -> bool {
 
 fn candidate((page, index): (usize, usize), line: &Line, place: f32, detached: bool) -> Candidate {
     let text = line.text();
+    // A head differs in the number of the page; a sentence with other numbers says another thing.
+    let exact = is_sentence(&text);
     let words = text
         .chars()
-        .filter(|c| !c.is_numeric() && !c.is_whitespace());
+        .filter(|c| (exact || !c.is_numeric()) && !c.is_whitespace());
     Candidate {
         page,
         line: index,
@@ -106,7 +142,13 @@ fn candidate((page, index): (usize, usize), line: &Line, place: f32, detached: b
         number: page_number(&text),
         words: words.collect(),
         detached,
+        on_full_page: false,
+        large: false,
     }
+}
+
+fn is_sentence(text: &str) -> bool {
+    text.split_whitespace().count() > 6 && text.trim_end().ends_with(['.', '?', '!'])
 }
 
 /// The number a line consists of, give or take ornaments: `- 12 -`, `Page 12`, `xii`.
@@ -188,11 +230,11 @@ fn furnished_slots(candidates: &[Candidate], repeated: &[bool]) -> Vec<i32> {
     most.map(|(slot, _)| slot).collect()
 }
 
-/// Heights where a good part of the pages have a detached line: heads that name the section
-/// at hand never repeat.
+/// Heights where a good part of the pages have a line detached from a block of text: heads
+/// that name the section at hand never repeat.
 fn detached_slots(candidates: &[Candidate], pages: usize) -> Vec<i32> {
     let mut counts: HashMap<i32, usize> = HashMap::new();
-    for c in candidates.iter().filter(|c| c.detached) {
+    for c in candidates.iter().filter(|c| c.detached && c.on_full_page) {
         *counts.entry(c.slot).or_default() += 1;
     }
     let many = counts

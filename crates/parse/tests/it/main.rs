@@ -1,5 +1,6 @@
 //! Sample documents made here, parsed through the public door.
 
+mod furniture;
 mod hostile;
 mod layout;
 mod snapshots;

@@ -1,0 +1,95 @@
+//! What repeats from page to page, and what only looks as if it did.
+
+use std::io::Read;
+
+use model::{AtomKind, Parsed};
+use parse::{Hints, Limits};
+use samples::pdf::{Page, packed, pdf};
+
+fn read(bytes: &[u8]) -> Parsed {
+    parse::parse(bytes, &Hints::default(), &Limits::default()).unwrap()
+}
+
+fn deflated(instructions: &str) -> Vec<u8> {
+    let level = flate2::Compression::fast();
+    let mut packed = flate2::read::ZlibEncoder::new(instructions.as_bytes(), level);
+    let mut bytes = Vec::new();
+    packed.read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+fn line(size: u8, y: u16, text: &str) -> String {
+    format!("BT /F {size} Tf 72 {y} Td ({text}) Tj ET\n")
+}
+
+fn pages(contents: impl Iterator<Item = String>) -> Parsed {
+    let contents: Vec<Vec<u8>> = contents.map(|content| deflated(&content)).collect();
+    read(&packed(&contents))
+}
+
+fn furniture(parsed: &Parsed) -> Vec<&str> {
+    let found = parsed.atoms.iter();
+    let found = found.filter(|atom| matches!(atom.kind, AtomKind::Furniture));
+    found.map(|atom| &parsed.text[atom.span.bytes()]).collect()
+}
+
+#[test]
+fn the_only_line_of_a_page_is_its_text_however_like_the_others() {
+    let texts: Vec<String> = (1..=12).map(|n| format!("Sheet {n} of mill {n}")).collect();
+    let all: Vec<Page<'_>> = texts.iter().map(|text| Page::Text(text)).collect();
+    let parsed = read(&pdf(&all));
+    assert_eq!(furniture(&parsed), [""; 0]);
+    assert!(texts.iter().all(|text| parsed.text.contains(text.as_str())));
+}
+
+#[test]
+fn a_title_larger_than_the_text_is_no_running_head() {
+    let parsed = pages((1..=6).map(|n| {
+        let points = (0..4).map(|at| line(11, 640 - 16 * at, "A point the miller makes"));
+        line(20, 740, &format!("Harvest ({n}/6)")) + &points.collect::<String>()
+    }));
+    assert_eq!(furniture(&parsed), [""; 0]);
+}
+
+#[test]
+fn titles_of_pages_with_little_text_are_no_running_heads() {
+    let titles = ["Wheel", "Stone", "Sack", "Sieve", "Hopper", "Sluice"];
+    let parsed = pages(titles.into_iter().map(|title| {
+        let points = (0..4).map(|at| line(11, 640 - 16 * at, "A point the miller makes"));
+        line(11, 740, title) + &points.collect::<String>()
+    }));
+    assert_eq!(furniture(&parsed), [""; 0]);
+}
+
+#[test]
+fn sentences_that_differ_in_their_numbers_are_text() {
+    let parsed = pages((1..=6).map(|n| {
+        let question = format!(
+            "Question {n}. How many sacks has the mill number {}?",
+            n * 3
+        );
+        line(11, 740, &question) + &line(11, 400, "Room to answer")
+    }));
+    assert_eq!(furniture(&parsed), [""; 0]);
+}
+
+#[test]
+fn a_running_head_above_text_is_still_furniture() {
+    let parsed = pages((1..=6).map(|n| {
+        let text = (0..20).map(|at| line(11, 640 - 16 * at, "What the miller wrote that year"));
+        line(9, 740, &format!("Almanac of mills, {n}")) + &text.collect::<String>()
+    }));
+    assert_eq!(furniture(&parsed).len(), 6);
+    assert!(parsed.warnings.is_empty());
+}
+
+#[test]
+fn a_document_of_page_numbers_alone_says_that_it_holds_no_text() {
+    let numbers: Vec<String> = (1..=6).map(|n| n.to_string()).collect();
+    let all: Vec<Page<'_>> = numbers.iter().map(|number| Page::Text(number)).collect();
+    let parsed = read(&pdf(&all));
+    let [warning] = &parsed.warnings[..] else {
+        panic!("one warning was expected in {:?}", parsed.warnings);
+    };
+    assert!(warning.message.starts_with("the document holds no text"));
+}
