@@ -106,6 +106,29 @@ pub(crate) fn whole_part(
     }
 }
 
+/// A part its document can be read without: a damaged one is a gap.
+pub(crate) fn part_or_gap(
+    archive: &mut Archive<'_>,
+    name: &str,
+    format: Format,
+    limits: &Limits,
+    out: &mut TextBuilder,
+) -> Result<Option<Element>, Error> {
+    whole_part(archive, name, format, limits).or_else(|cause| {
+        gap(name, cause, out)?;
+        Ok(None)
+    })
+}
+
+/// Damage to a part costs that part; what fails for another reason fails the document.
+pub(crate) fn gap(name: &str, cause: Error, out: &mut TextBuilder) -> Result<(), Error> {
+    let Error::Damaged { detail, .. } = cause else {
+        return Err(cause);
+    };
+    out.gap(None, format!("the part `{name}` is damaged: {detail}"));
+    Ok(())
+}
+
 /// Title, author and dates from `docProps/core.xml`. A broken one costs nothing but a warning.
 pub(crate) fn properties(
     archive: &mut Archive<'_>,

@@ -49,11 +49,16 @@ pub fn all() -> Vec<Sample> {
 
 /// A ZIP archive of these parts.
 pub fn archive(parts: &[(&str, &str)]) -> Vec<u8> {
+    let parts = parts.iter().map(|(name, text)| (*name, text.as_bytes()));
+    archive_of_bytes(&parts.collect::<Vec<_>>())
+}
+
+pub fn archive_of_bytes(parts: &[(&str, &[u8])]) -> Vec<u8> {
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, content) in parts {
         let begun = zip.start_file(*name, SimpleFileOptions::default());
         begun.expect("a name of our own");
-        let written = zip.write_all(content.as_bytes());
+        let written = zip.write_all(content);
         written.expect("memory takes everything");
     }
     let done = zip.finish().expect("memory takes everything");

@@ -2,7 +2,7 @@
 
 use crate::xml::{Element, Node};
 
-use super::{math, symbol};
+use super::{math, symbol, table};
 
 /// What a paragraph holds besides its text.
 #[derive(Debug, Default)]
@@ -50,13 +50,41 @@ impl Cited {
 
 /// The text below an element, paragraphs on lines of their own; for headers, notes and cells.
 pub(super) fn plain(root: &Element) -> String {
-    let mut paragraphs = Vec::new();
-    root.find_all("w:p", &mut paragraphs);
-    let lines = paragraphs
+    let lines = paragraphs(root)
         .into_iter()
         .map(|p| read(p, &mut Cited::default()).text);
     let lines: Vec<String> = lines.filter(|line| !line.trim().is_empty()).collect();
     lines.join("\n")
+}
+
+/// The paragraphs below an element, those of a text box after the one it hangs on. What was
+/// deleted is left out, and of one thing told twice, for newer and older readers, one is taken.
+pub(super) fn paragraphs(root: &Element) -> Vec<&Element> {
+    let mut found = Vec::new();
+    collect(root, &mut found);
+    found
+}
+
+fn collect<'a>(parent: &'a Element, found: &mut Vec<&'a Element>) {
+    for element in parent.elements() {
+        match element.name.as_str() {
+            "w:del" | "w:moveFrom" => {}
+            "w:tr" if table::is_deleted(element) => {}
+            "mc:AlternateContent" => told(element).into_iter().for_each(|e| collect(e, found)),
+            name => {
+                if name == "w:p" {
+                    found.push(element);
+                }
+                collect(element, found);
+            }
+        }
+    }
+}
+
+/// The same thing told for newer and for older readers: one of them is read.
+fn told(alternatives: &Element) -> Option<&Element> {
+    let newer = alternatives.child("mc:Choice");
+    newer.or_else(|| alternatives.child("mc:Fallback"))
 }
 
 pub(super) fn read<'a>(paragraph: &'a Element, cited: &mut Cited) -> Inline<'a> {
@@ -197,12 +225,8 @@ impl<'a> Inline<'a> {
         self.pictures.extend(said.map(str::to_owned));
     }
 
-    /// The same thing told for newer and for older readers: one of them is read.
     fn alternative(&mut self, element: &'a Element, cited: &mut Cited) {
-        let told = element
-            .child("mc:Choice")
-            .or_else(|| element.child("mc:Fallback"));
-        for part in told.into_iter().flat_map(Element::elements) {
+        for part in told(element).into_iter().flat_map(Element::elements) {
             self.run_part(part, cited);
         }
     }

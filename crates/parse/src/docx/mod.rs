@@ -33,7 +33,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
     let main = main_part(&mut archive, input.limits)?;
     let relations = Relations::of(&mut archive, &main, FORMAT, input.limits)?;
     let mut part = |kind: &str| match relations.first(kind) {
-        Some(name) => ooxml::whole_part(&mut archive, name, FORMAT, input.limits),
+        Some(name) => ooxml::part_or_gap(&mut archive, name, FORMAT, input.limits, &mut out),
         None => Ok(None),
     };
     let styles = Styles::read(part("styles")?.as_ref());
@@ -97,7 +97,7 @@ fn furniture(
 ) -> Result<(), Error> {
     let mut seen = Vec::new();
     for name in relations.all(kind) {
-        let Some(root) = ooxml::whole_part(archive, name, FORMAT, limits)? else {
+        let Some(root) = ooxml::part_or_gap(archive, name, FORMAT, limits, out)? else {
             continue;
         };
         let text = inline::plain(&root);

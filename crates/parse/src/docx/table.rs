@@ -10,9 +10,11 @@ use super::inline::{self, Cited};
 /// No table is set wider than this; Word itself stops at 63 columns.
 const WIDEST: usize = 256;
 
-fn rows(table: &Element) -> Vec<&Element> {
+/// Rows but for those whose deletion was tracked.
+fn kept_rows(table: &Element) -> Vec<&Element> {
     let mut rows = Vec::new();
     collect("w:tr", table, &mut rows);
+    rows.retain(|row| !is_deleted(row));
     rows
 }
 
@@ -37,8 +39,8 @@ fn collect<'a>(name: &str, parent: &'a Element, found: &mut Vec<&'a Element>) {
 
 /// The cells of a table of one column, which is there to draw boxes around text.
 pub(super) fn boxed(table: &Element) -> Option<Vec<&Element>> {
-    let rows = rows(table);
-    rows.iter()
+    kept_rows(table)
+        .into_iter()
         .map(|row| match cells(row).as_slice() {
             [cell] => Some(*cell),
             _ => None,
@@ -47,10 +49,7 @@ pub(super) fn boxed(table: &Element) -> Option<Vec<&Element>> {
 }
 
 pub(super) fn read(table: &Element, cited: &mut Cited) -> Table {
-    let kept: Vec<&Element> = rows(table)
-        .into_iter()
-        .filter(|row| !is_deleted(row))
-        .collect();
+    let kept = kept_rows(table);
     let mut rows: Vec<Vec<String>> = Vec::with_capacity(kept.len());
     for row in &kept {
         let above = rows.last().map(Vec::as_slice).unwrap_or_default();
@@ -61,7 +60,7 @@ pub(super) fn read(table: &Element, cited: &mut Cited) -> Table {
     Table { header_rows, rows }
 }
 
-fn is_deleted(row: &Element) -> bool {
+pub(super) fn is_deleted(row: &Element) -> bool {
     row.at(&["w:trPr", "w:del"]).is_some()
 }
 
@@ -108,9 +107,7 @@ fn count(value: Option<&str>, least: usize) -> usize {
 }
 
 fn text(cell: &Element, cited: &mut Cited) -> String {
-    let mut paragraphs = Vec::new();
-    cell.find_all("w:p", &mut paragraphs);
-    let lines = paragraphs
+    let lines = inline::paragraphs(cell)
         .into_iter()
         .map(|p| inline::read(p, cited).text.trim().to_owned());
     let lines: Vec<String> = lines.filter(|line| !line.is_empty()).collect();

@@ -1,10 +1,11 @@
-//! E-books: the chapters in the order of the spine, each read as HTML.
+//! E-books: the chapters in the order of the spine, each read as HTML; what stands beside
+//! the reading order comes after it. A chapter that is missing or damaged is a gap.
 
 use model::Parsed;
 
 use crate::archive::Archive;
 use crate::builder::TextBuilder;
-use crate::ooxml::{resolve, whole_part};
+use crate::ooxml::{self, resolve, whole_part};
 use crate::xml::Element;
 use crate::{Error, Format, Input, html};
 
@@ -25,11 +26,10 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
     let mut out = TextBuilder::new(input.limits);
     about(&package, &mut out);
     for chapter in spine(&package, &package_name) {
-        match archive.read(&chapter)? {
-            Some(bytes) => {
-                html::write_all(&String::from_utf8_lossy(&bytes), input.limits, &mut out)?;
-            }
-            None => out.gap(
+        match archive.read(&chapter) {
+            Ok(Some(bytes)) => html::write_all(&html::decode(&bytes), input.limits, &mut out)?,
+            Err(cause) => ooxml::gap(&chapter, cause, &mut out)?,
+            Ok(None) => out.gap(
                 None,
                 format!("the chapter `{chapter}` is missing from the file"),
             ),
@@ -64,7 +64,7 @@ fn about(package: &Element, out: &mut TextBuilder) {
     }
 }
 
-/// Names of the chapters in reading order; what is no part of the reading order is left out.
+/// Names of the chapters in reading order, then of those that are no part of it.
 fn spine(package: &Element, package_name: &str) -> Vec<String> {
     let folder = package_name
         .rsplit_once('/')
@@ -76,11 +76,10 @@ fn spine(package: &Element, package_name: &str) -> Vec<String> {
             .elements()
             .find(|item| item.attribute("id") == Some(id))
     };
-    let refs = package
-        .child("spine")
-        .into_iter()
-        .flat_map(Element::elements);
-    refs.filter(|r| r.attribute("linear") != Some("no"))
+    let spine = package.child("spine");
+    let mut refs: Vec<&Element> = spine.into_iter().flat_map(Element::elements).collect();
+    refs.sort_by_key(|r| r.attribute("linear") == Some("no"));
+    refs.into_iter()
         .filter_map(|r| item(r.attribute("idref")?)?.attribute("href"))
         .map(|href| {
             resolve(

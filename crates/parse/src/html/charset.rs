@@ -7,7 +7,7 @@ use crate::encoding;
 /// Declarations count when they stand near the beginning.
 const DECLARED_WITHIN: usize = 4096;
 
-pub(super) fn decode(bytes: &[u8]) -> String {
+pub(crate) fn decode(bytes: &[u8]) -> String {
     if let Some((encoding, mark)) = encoding::bom(bytes) {
         return encoding
             .decode_without_bom_handling(&bytes[mark..])

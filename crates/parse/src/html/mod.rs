@@ -14,6 +14,8 @@ mod measure;
 mod scope;
 mod table;
 
+pub(crate) use charset::decode;
+
 use model::Parsed;
 
 use crate::builder::TextBuilder;

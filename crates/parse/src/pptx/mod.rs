@@ -7,6 +7,7 @@ use model::Parsed;
 use crate::archive::Archive;
 use crate::builder::TextBuilder;
 use crate::ooxml::{self, Relations, whole_part};
+use crate::xml::Element;
 use crate::{Error, Format, Input, Limits};
 
 const FORMAT: Format = Format::Pptx;
@@ -17,18 +18,33 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
     let mut out = TextBuilder::new(input.limits);
     ooxml::properties(&mut archive, FORMAT, input.limits, &mut out);
     for name in slides(&mut archive, input.limits)? {
-        match whole_part(&mut archive, &name, FORMAT, input.limits)? {
-            Some(root) => slide::write(&root, &mut out)?,
-            None => out.gap(None, format!("the slide `{name}` is missing from the file")),
+        match whole_part(&mut archive, &name, FORMAT, input.limits) {
+            Ok(Some(root)) => slide::write(&root, &mut out)?,
+            Err(cause) => ooxml::gap(&name, cause, &mut out)?,
+            Ok(None) => out.gap(None, format!("the slide `{name}` is missing from the file")),
         }
-        let relations = Relations::of(&mut archive, &name, FORMAT, input.limits)?;
-        if let Some(notes) = relations.first("notesSlide")
-            && let Some(root) = whole_part(&mut archive, notes, FORMAT, input.limits)?
-        {
+        let notes = notes(&mut archive, &name, input.limits, &mut out)?;
+        if let Some(root) = notes {
             slide::write_notes(&root, &mut out)?;
         }
     }
     Ok(out.finish(FORMAT))
+}
+
+fn notes(
+    archive: &mut Archive<'_>,
+    slide: &str,
+    limits: &Limits,
+    out: &mut TextBuilder,
+) -> Result<Option<Element>, Error> {
+    let relations = Relations::of(archive, slide, FORMAT, limits).or_else(|cause| {
+        ooxml::gap(slide, cause, out)?;
+        Ok(Relations::default())
+    })?;
+    match relations.first("notesSlide") {
+        Some(name) => ooxml::part_or_gap(archive, name, FORMAT, limits, out),
+        None => Ok(None),
+    }
 }
 
 /// Names of the slides in the order they are shown.

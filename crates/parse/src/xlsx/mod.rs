@@ -30,19 +30,22 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
     let relations = Relations::of(&mut archive, MAIN, FORMAT, limits)?;
     let strings = shared_strings(&mut archive, relations.first("sharedStrings"), limits)?;
     let styles = match relations.first("styles") {
-        Some(name) => whole_part(&mut archive, name, FORMAT, limits)?,
+        Some(name) => ooxml::part_or_gap(&mut archive, name, FORMAT, limits, &mut out)?,
         None => None,
     };
     let cells = cell::Cells::new(strings, styles.as_ref(), &workbook);
     for (name, target) in sheets(&workbook, &relations) {
         out.push(Piece::new(AtomKind::Heading { level: 1 }, name))?;
-        match archive.part(&target)? {
-            Some(part) => sheet::write(&mut Xml::new(part, FORMAT, limits), &cells, &mut out)?,
-            None => out.gap(
-                None,
-                format!("the sheet `{target}` is missing from the file"),
-            ),
-        }
+        let read = match archive.part(&target) {
+            Ok(Some(part)) => sheet::write(&mut Xml::new(part, FORMAT, limits), &cells, &mut out),
+            Err(cause) => Err(cause),
+            Ok(None) => {
+                let reason = format!("the sheet `{target}` is missing from the file");
+                out.gap(None, reason);
+                Ok(())
+            }
+        };
+        read.or_else(|cause| ooxml::gap(&target, cause, &mut out))?;
     }
     Ok(out.finish(FORMAT))
 }

@@ -21,6 +21,18 @@ pub(super) fn write<R: BufRead>(
     out: &mut TextBuilder,
 ) -> Result<(), Error> {
     let mut tables = Tables::default();
+    let read = read(xml, cells, &mut tables, out);
+    // What stands before a damaged place is told all the same.
+    tables.flush(out)?;
+    read
+}
+
+fn read<R: BufRead>(
+    xml: &mut Xml<R>,
+    cells: &Cells,
+    tables: &mut Tables,
+    out: &mut TextBuilder,
+) -> Result<(), Error> {
     while let Some(token) = xml.next()? {
         if let Token::Start(element) = token
             && element.name == "x:row"
@@ -29,7 +41,7 @@ pub(super) fn write<R: BufRead>(
             tables.push(row, out)?;
         }
     }
-    tables.flush(out)
+    Ok(())
 }
 
 #[derive(Default)]

@@ -1,6 +1,7 @@
 //! Sample documents made here, parsed through the public door.
 
 mod furniture;
+mod gaps;
 mod hostile;
 mod layout;
 mod snapshots;
