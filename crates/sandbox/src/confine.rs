@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, Ruleset, RulesetAttr, RulesetCreatedAttr,
-    RulesetStatus, path_beneath_rules,
+    RulesetStatus, Scope, path_beneath_rules,
 };
 use rustix::process::{
     Resource, Rlimit, Signal, getrlimit, nice, set_parent_process_death_signal, setrlimit,
@@ -19,7 +19,7 @@ use crate::protocol::{Holds, Setup};
 use crate::tool::Tool;
 use crate::usage::cpu;
 
-const LANDLOCK: ABI = ABI::V5;
+const LANDLOCK: ABI = ABI::V6;
 /// The largest file a tool may write, where it may write any.
 const WRITTEN: u64 = 256 << 20;
 /// Where programs, their libraries and their data are installed.
@@ -79,7 +79,6 @@ fn limit_memory(bytes: u64, written: u64) -> bool {
 }
 
 fn limit_tool(tool: &Tool, bytes: u64) -> bool {
-    limit_cpu(tool.cpu_seconds);
     be_first_to_go();
     let written = tool.folder.as_ref().map_or(0, |_| WRITTEN);
     let none = CapabilitySets {
@@ -90,7 +89,7 @@ fn limit_tool(tool: &Tool, bytes: u64) -> bool {
     // It does not outlive the server, and where that is root it is so in name only.
     let alone = set_capabilities(None, none).is_ok()
         && set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
-    alone && limit_memory(bytes, written)
+    alone && limit_cpu_for_good(tool.cpu_seconds) && limit_memory(bytes, written)
 }
 
 /// Should the machine run out of memory, then it is this process that goes.
@@ -131,12 +130,27 @@ pub(crate) fn limit_cpu(seconds: u64) {
     let _ = setrlimit(Resource::Cpu, limit);
 }
 
-/// Every right over files and sockets is handled and none but these are granted.
+/// The same for a program of others: it is told when its time is used up, and does not live for
+/// more than another second whatever it makes of that.
+fn limit_cpu_for_good(seconds: u64) -> bool {
+    let already = getrlimit(Resource::Cpu).maximum.unwrap_or(u64::MAX);
+    let told = (cpu().as_secs() + seconds).min(already);
+    let limit = Rlimit {
+        current: Some(told),
+        maximum: Some((told + 1).min(already)),
+    };
+    setrlimit(Resource::Cpu, limit).is_ok()
+}
+
+/// Every right over files and sockets is handled and none but these are granted. Signals and
+/// sockets without a file stay among those who are so confined, where the kernel knows how.
 fn forbid_files(rights: Vec<(PathBuf, BitFlags<AccessFs>)>) -> Option<bool> {
     let rules = Ruleset::default()
         .handle_access(AccessFs::from_all(LANDLOCK))
         .ok()?
         .handle_access(AccessNet::from_all(LANDLOCK))
+        .ok()?
+        .scope(Scope::from_all(LANDLOCK))
         .ok()?;
     let mut rules = rules.create().ok()?;
     for (path, access) in rights {

@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
@@ -20,9 +20,17 @@ use crate::process::Process;
 use crate::protocol::{Holds, Setup};
 use crate::scratch::is_full;
 use crate::settings::{Program, Settings};
+use crate::usage::cpu_at_the_end_of;
 
 /// Between two looks into its folder.
 const LOOK: Duration = Duration::from_millis(500);
+
+/// How it ended, what it printed, and the processor time it took.
+struct Ended {
+    status: ExitStatus,
+    output: Vec<u8>,
+    cpu: Duration,
+}
 
 /// What to become, and what it may touch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +67,19 @@ impl Tool {
 
     fn wants_again(&self, status: ExitStatus) -> bool {
         self.again.is_some() && status.code() == self.again
+    }
+
+    /// What is left of its time for a second start, if anything is.
+    fn with_what_is_left(&self, cpu: Duration, wall: Duration) -> Option<Self> {
+        let used = cpu.as_secs() + 1;
+        Some(Self {
+            cpu_seconds: self
+                .cpu_seconds
+                .checked_sub(used)
+                .filter(|left| *left > 0)?,
+            wall: self.wall.checked_sub(wall)?,
+            ..self.clone()
+        })
     }
 
     /// Comes to an end once its folder holds too much.
@@ -102,21 +123,24 @@ impl Tool {
     }
 }
 
-/// Runs a tool on some bytes and returns what it printed.
+/// Runs a tool on some bytes and returns what it printed. Its time is that of both starts.
 pub(crate) async fn run(
     program: &Program,
     tool: &Tool,
     input: &[u8],
     settings: &Settings,
 ) -> Result<Vec<u8>, Error> {
+    let began = Instant::now();
     let mut ended = once(program, tool, input, settings).await?;
-    if tool.wants_again(ended.0) {
-        ended = once(program, tool, input, settings).await?;
+    if tool.wants_again(ended.status) {
+        let left = tool.with_what_is_left(ended.cpu, began.elapsed());
+        let left = left.ok_or_else(|| tool.failed("its first start took all its time"))?;
+        ended = once(program, &left, input, settings).await?;
     }
-    match ended {
-        (status, output) if status.success() => Ok(output),
-        (status, _) => Err(tool.failed(status)),
+    if !ended.status.success() {
+        return Err(tool.failed(ended.status));
     }
+    Ok(ended.output)
 }
 
 async fn once(
@@ -124,7 +148,7 @@ async fn once(
     tool: &Tool,
     input: &[u8],
     settings: &Settings,
-) -> Result<(ExitStatus, Vec<u8>), Error> {
+) -> Result<Ended, Error> {
     let setup = Setup {
         memory_bytes: tool.memory_bytes,
         niceness: tool.niceness,
@@ -154,7 +178,7 @@ async fn exchange(
     from: ChildStdout,
     input: &[u8],
     limit: u64,
-) -> io::Result<(ExitStatus, Vec<u8>)> {
+) -> io::Result<Ended> {
     let sending = async {
         // A tool that has read enough hangs up early, which is its own affair.
         let _ = to.write_all(input).await;
@@ -167,5 +191,19 @@ async fn exchange(
     if output.len() as u64 > limit {
         return Err(io::Error::other("it printed more than it may"));
     }
-    Ok((child.wait().await?, output))
+    let cpu = cpu_of(child).await?;
+    let status = child.wait().await?;
+    Ok(Ended {
+        status,
+        output,
+        cpu,
+    })
+}
+
+/// Waits for its end.
+async fn cpu_of(child: &Child) -> io::Result<Duration> {
+    let gone = || io::Error::other("nobody knows what time it took");
+    let id = child.id().ok_or_else(gone)?;
+    let cpu = tokio::task::spawn_blocking(move || cpu_at_the_end_of(id)).await?;
+    cpu.ok_or_else(gone)
 }

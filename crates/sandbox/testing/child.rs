@@ -1,8 +1,15 @@
 //! A child as the product's, but for documents that begin with an order to misbehave.
+//! Called as an office suite is, it is a hostile one.
+
+mod hostile;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if std::env::args().any(|argument| argument == "--headless") {
+        hostile::print();
+        return ExitCode::SUCCESS;
+    }
     sandbox::child_main_with(obey)
 }
 

@@ -74,6 +74,45 @@ async fn who_prints_is_one_process_and_changes_no_modes() {
 }
 
 #[tokio::test]
+async fn who_prints_neither_signals_nor_slows_others_nor_changes_their_files_nor_lifts_its_limits()
+{
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("private");
+    std::fs::write(&file, "sesame\n").unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    // It waits for words until this test hangs up.
+    let mut other = std::process::Command::new("cat")
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let document = format!("{} {}", other.id(), file.display());
+    let hostile = Office {
+        program: PathBuf::from(env!("CARGO_BIN_EXE_sandbox-test-child")),
+        ..pretended(&folder, "")
+    };
+    let allowed = sandbox(hostile).print(document.into()).await.unwrap();
+    assert_eq!(allowed, "nothing else");
+    drop(other.stdin.take());
+    assert!(other.wait().unwrap().success(), "it was sent a signal");
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn a_second_start_has_no_more_time_than_the_first_left() {
+    let script = r#"if test -e "$HOME/once"; then echo done >"$HOME/document.pdf"; exit 0; fi
+echo new >"$HOME/once"; exit 81"#;
+    let folder = tempfile::tempdir().unwrap();
+    let office = Office {
+        // The first second that was begun is gone.
+        cpu: Duration::from_secs(1),
+        ..pretended(&folder, script)
+    };
+    let ended = printed(office).await;
+    assert!(matches!(ended, Err(Error::Tool { .. })), "{ended:?}");
+}
+
+#[tokio::test]
 async fn who_never_ends_or_writes_without_end_is_ended() {
     for script in [
         "while :; do :; done",
@@ -96,6 +135,18 @@ async fn who_never_ends_or_writes_without_end_is_ended() {
 }
 
 #[tokio::test]
+async fn who_does_not_listen_when_its_cpu_time_is_over_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let office = Office {
+        cpu: Duration::from_secs(1),
+        wall: Duration::from_secs(3600),
+        ..pretended(&folder, "trap '' XCPU; while :; do :; done")
+    };
+    let ended = printed(office).await.unwrap_err();
+    assert!(ended.to_string().contains("signal: 9"), "{ended}");
+}
+
+#[tokio::test]
 async fn a_link_a_pipe_or_nothing_in_the_place_of_a_print_is_refused() {
     for script in [
         r#"exec ln -s "$HOME/document.docx" "$HOME/document.pdf""#,
@@ -114,8 +165,8 @@ async fn a_link_a_pipe_or_nothing_in_the_place_of_a_print_is_refused() {
 
 #[tokio::test]
 async fn an_office_that_wants_a_second_start_gets_one_and_no_third() {
-    let second = r#"if test -e "$HOME/profile"; then echo done >"$HOME/document.pdf"; exit 0; fi
-echo new >"$HOME/profile"; exit 81"#;
+    let second = r#"if test -e "$HOME/once"; then echo done >"$HOME/document.pdf"; exit 0; fi
+echo new >"$HOME/once"; exit 81"#;
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(printed(pretended(&folder, second)).await.unwrap(), "done\n");
     let folder = tempfile::tempdir().unwrap();
