@@ -1,6 +1,6 @@
 //! One unit becomes searchable: chunk, embed, index, and only then the marker.
 
-use catalog::{Claim, Completion, UnitDone, UnitOutcome, Version};
+use catalog::{Claim, Completion, UnitDone, UnitOutcome, UnitRow, UnitState, Version};
 use index::{Fence, IndexedChunk, Space, UnitPlace};
 use model::{Chunk, ChunkId, ContentHash, FollowUps, Step, TokenCounter, Unit, UnitName};
 use pipeline::batch::{BatchKey, Passage, Reason};
@@ -38,6 +38,9 @@ impl Engine {
 
         let place = place_of(&version, name);
         let model = &version.generation.spec.model;
+        if pass > 1 {
+            self.reopen_if_sealed(pass, &place).await?;
+        }
         let indexing = async {
             let index = &self.parts.index;
             let receipt = index.replace_unit(place, Fence(claim.token), model, chunks);
@@ -64,6 +67,25 @@ impl Engine {
                 pass,
             }]),
         }
+    }
+
+    /// A run that failed after its version was sealed begins again from the beginning: as long
+    /// as this unit is open in the newest pass, the seal is one of a pass before.
+    async fn reopen_if_sealed(&self, pass: u32, place: &UnitPlace) -> Result<(), Error> {
+        let (catalog, index) = (&self.parts.catalog, &self.parts.index);
+        if !index.is_sealed(place.space, place.version).await? {
+            return Ok(());
+        }
+        let tenant = place.space.tenant;
+        let newest = catalog.version(tenant, place.version).await?.pass;
+        let units = catalog.units(tenant, place.version).await?;
+        let is_open = |unit: &UnitRow| unit.name == place.unit && unit.state == UnitState::Open;
+        if newest == pass && units.iter().any(is_open) {
+            tracing::info!(version_id = %place.version, "sealed by an earlier pass, opened again");
+            let opened = index.reopen(place.space, place.version).await?;
+            opened.durable().await?;
+        }
+        Ok(())
     }
 
     async fn settled(&self, receipt: &index::Receipt) -> Result<index::Flush, Error> {

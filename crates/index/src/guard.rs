@@ -174,6 +174,10 @@ impl Guards {
         }
     }
 
+    pub fn is_sealed(&self, space: Space, version: VersionId) -> bool {
+        self.lock().version(space, version).state == State::Sealed
+    }
+
     pub fn check_seal(&self, space: Space, version: VersionId) -> Result<(), Refusal> {
         let known = self.lock();
         known.space(&space)?;

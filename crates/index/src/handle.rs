@@ -84,7 +84,14 @@ impl Index {
         self.write(Op::Seal(space, version)).await
     }
 
-    /// Lets a sealed or forgotten version be written again, to repair it.
+    /// Whether `replace_unit` of this version is refused because of its seal.
+    pub async fn is_sealed(&self, space: Space, version: VersionId) -> Result<bool, Error> {
+        let _hold = self.hold(space, version).await?;
+        Ok(self.store.guards.is_sealed(space, version))
+    }
+
+    /// Lets a sealed or forgotten version be written again: to repair it, or because its run
+    /// begins again.
     pub async fn reopen(&self, space: Space, version: VersionId) -> Result<Receipt, Error> {
         let _hold = self.hold(space, version).await?;
         self.write(Op::Reopen(space, version)).await

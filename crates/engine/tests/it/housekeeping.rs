@@ -421,3 +421,37 @@ async fn an_original_whose_rows_went_before_it_is_deleted_by_the_guard() {
     assert!(!parts.objects.exists(&house.original()).await.unwrap());
     assert_eq!(house.engine.guard().await.unwrap().originals_deleted, 0);
 }
+
+#[tokio::test]
+async fn a_run_that_failed_after_its_seal_succeeds_when_it_is_tried_again() {
+    let house = house().await;
+    let (tenant, parts) = (house.place.tenant, house.engine.parts());
+    house.up_to(StepKind::Finalize).await;
+    let last = house.claim_of(StepKind::Finalize, "worker").await;
+    let space = Space {
+        tenant,
+        kb: last.kb,
+        generation: last.generation,
+    };
+    let sealed = parts.index.seal(space, last.step.version()).await.unwrap();
+    sealed.durable().await.unwrap();
+    let error = catalog::RunError {
+        code: "unavailable".into(),
+        message: "the database was away for long".into(),
+        hint: None,
+    };
+    let now = parts.clock.now();
+    parts.catalog.set_aside(&last, error, now).await.unwrap();
+
+    parts
+        .catalog
+        .retry_run(tenant, last.run, now)
+        .await
+        .unwrap();
+    for step in [StepKind::Prep, StepKind::Extract, StepKind::Finalize] {
+        let claim = house.claim_of(step, "worker").await;
+        house.engine.perform(&claim).await.unwrap();
+    }
+    let verified = house.engine.verify(tenant).await.unwrap();
+    assert_eq!((verified.disagreements.len(), verified.chunks), (0, 1));
+}
