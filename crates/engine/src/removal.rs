@@ -1,7 +1,7 @@
 //! What is no longer wanted goes: from the index, from the objects, from the catalog.
 //!
-//! In that order, so that what is left of an interrupted removal can be found again
-//! through the rows that still name it.
+//! In that order, so that what is left of an interrupted removal can be found again through
+//! the rows that still name it; originals go last, through the note their rows leave.
 
 use std::collections::BTreeSet;
 

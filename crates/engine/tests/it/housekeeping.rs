@@ -199,6 +199,17 @@ impl House {
         }
     }
 
+    /// A document that answers, and whose purge has begun.
+    async fn begin_purge(&self) -> Vec<VersionId> {
+        self.up_to(StepKind::Finalize).await;
+        let last = self.claim_of(StepKind::Finalize, "worker").await;
+        self.engine.perform(&last).await.unwrap();
+        let parts = self.engine.parts();
+        let (catalog, now) = (&parts.catalog, parts.clock.now());
+        let begun = catalog.begin_purge(self.place.tenant, last.document, None, now);
+        begun.await.unwrap().iter().map(|v| v.version).collect()
+    }
+
     async fn admit(&self) {
         let now = engine::Clock::now(&*self.clock);
         let admission = self.place.file("a.txt", "a", now);
@@ -388,13 +399,8 @@ async fn a_job_that_had_counted_wrongly_ends_with_the_next_round_of_the_guard() 
 #[tokio::test]
 async fn a_purge_that_was_interrupted_is_finished() {
     let house = house().await;
-    let (tenant, parts) = (house.place.tenant, house.engine.parts());
-    house.up_to(StepKind::Finalize).await;
-    let last = house.claim_of(StepKind::Finalize, "worker").await;
-    house.engine.perform(&last).await.unwrap();
-    let now = parts.clock.now();
-    let begun = parts.catalog.begin_purge(tenant, last.document, None, now);
-    assert_eq!(begun.await.unwrap().len(), 1);
+    let parts = house.engine.parts();
+    assert_eq!(house.begin_purge().await.len(), 1);
 
     assert_eq!(house.engine.tidy().await.unwrap().purged, 1);
     let snapshot = parts.index.snapshot(Flush(0)).await.unwrap();
@@ -407,12 +413,7 @@ async fn a_purge_that_was_interrupted_is_finished() {
 async fn an_original_whose_rows_went_before_it_is_deleted_by_the_guard() {
     let house = house().await;
     let (tenant, parts) = (house.place.tenant, house.engine.parts());
-    house.up_to(StepKind::Finalize).await;
-    let last = house.claim_of(StepKind::Finalize, "worker").await;
-    house.engine.perform(&last).await.unwrap();
-    let now = parts.clock.now();
-    let begun = parts.catalog.begin_purge(tenant, last.document, None, now);
-    let versions: Vec<_> = begun.await.unwrap().iter().map(|v| v.version).collect();
+    let versions = house.begin_purge().await;
     let freed = parts.catalog.forget_versions(tenant, &versions).await;
     assert_eq!(freed.unwrap().len(), 1);
     assert!(parts.objects.exists(&house.original()).await.unwrap());
