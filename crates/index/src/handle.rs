@@ -11,7 +11,7 @@ use slatedb::DbSnapshot;
 
 use crate::delta::{Compaction, Op, Pending, UnitWrite};
 use crate::error::Doing;
-use crate::flush::{Handler, Store};
+use crate::flush::{Handler, Store, owe_nothing};
 use crate::guard::{Hold, SpaceGuard, VersionGuard};
 use crate::place::{CompactReport, Fence, Flush, IndexedChunk, Scope, Space, UnitPlace};
 use crate::receipt::Receipt;
@@ -197,7 +197,10 @@ impl Index {
 
     /// Brings everything accepted to both stores, then closes them.
     pub async fn close(self) -> Result<(), Error> {
-        let drained = self.writes.shutdown().await;
+        let mut drained = self.writes.shutdown().await.map_err(Error::from);
+        if drained.is_ok() {
+            drained = owe_nothing(&self.store.db).await;
+        }
         self.store.shelf.close_all().await;
         let closed = self.store.db.close().await.doing("close the database");
         drained?;

@@ -1,10 +1,11 @@
-//! At open: does what the redo records say was left to do.
+//! At open: does what the redo records say was left to do. At close: takes them away.
 
 use std::collections::BTreeMap;
 
-use slatedb::DbSnapshot;
+use slatedb::{Db, DbSnapshot, WriteBatch};
 
 use crate::Error;
+use crate::error::Doing;
 use crate::flush::Store;
 use crate::place::Space;
 use crate::slate::key;
@@ -34,6 +35,25 @@ pub async fn catch_up(store: &Store, view: &DbSnapshot) -> Result<Vec<u64>, Erro
         catch_up_space(store, view, space, &changes).await?;
     }
     Ok(flushes)
+}
+
+/// Nothing is left to do for any text: without a record, opening looks into none of them.
+pub async fn owe_nothing(db: &Db) -> Result<(), Error> {
+    let view = db.snapshot().doing("take a snapshot")?;
+    let mut rows = Rows::under(&view, &[key::REDO]).await?;
+    let mut batch = WriteBatch::new();
+    while let Some((key, _)) = rows.next().await? {
+        batch.delete(key);
+    }
+    if batch.is_empty() {
+        return Ok(());
+    }
+    #[expect(clippy::disallowed_methods, reason = "this is the last flush")]
+    let written = durable::effect("index.close", async {
+        db.write(batch).await?;
+        db.flush().await
+    });
+    written.await.doing("write the last flush")
 }
 
 fn read_flush(key: &[u8]) -> Result<u64, Error> {

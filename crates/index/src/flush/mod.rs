@@ -3,7 +3,7 @@
 //! First SlateDB: one batch with the chunks, the vectors, the flush number and a
 //! redo record of what the text side has to do; flushed, it is durable. Then
 //! text, one commit per space that changed, with the same number. The redo
-//! record goes with the next batch. A crash in between leaves the record, and
+//! record goes with the next batch, or when the index is closed. A crash in between leaves the record, and
 //! opening does what it says; an attempt that failed in between does only the
 //! rest when it is repeated.
 
@@ -12,6 +12,8 @@ mod draft;
 mod texts;
 
 mod catch_up;
+
+pub use catch_up::owe_nothing;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

@@ -414,3 +414,20 @@ async fn a_flush_writes_no_more_because_many_went_before() {
     assert!(late <= early * 5 / 4, "{early} bytes, later {late}");
     index.close().await.unwrap();
 }
+
+#[tokio::test]
+async fn closed_in_peace_it_leaves_no_text_to_look_into_at_the_next_opening() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open(folder.path()).await;
+    for other in 1..4 {
+        let one = vec![chunk(0, "the wheel turns", &[1.0, 0.0])];
+        let unit = place(space(other), 1, "u");
+        replace(&index, unit, 1, one).await.unwrap();
+    }
+    index.close().await.unwrap();
+    let stored = slatedb::Db::open("slate", objects(folder.path())).await;
+    let stored = stored.unwrap();
+    let mut redo = stored.scan(vec![2]..vec![3]).await.unwrap();
+    assert!(redo.next().await.unwrap().is_none());
+    stored.close().await.unwrap();
+}

@@ -49,6 +49,7 @@ async fn a_child_writes_until_it_is_killed() {
         write_step(&index, step).await;
         writeln!(acknowledged, "{step}").unwrap();
     }
+    index.close().await.unwrap();
     panic!("{point} was never passed");
 }
 
@@ -128,9 +129,13 @@ async fn check(folder: &Path, point: &str) {
 
 #[tokio::test]
 async fn killed_at_any_step_of_a_flush_both_stores_agree_and_every_durable_receipt_is_honoured() {
-    for effect in ["index.flush", "index.text"] {
+    for (effect, hits) in [
+        ("index.flush", &[1, 2, 4][..]),
+        ("index.text", &[1, 2, 4]),
+        ("index.close", &[1]),
+    ] {
         for when in ["before", "after"] {
-            for hit in [1, 2, 4] {
+            for hit in hits {
                 let point = format!("{effect}:{when}:{hit}");
                 let folder = tempfile::tempdir().unwrap();
                 run_child(folder.path(), &point);
