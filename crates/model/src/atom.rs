@@ -36,7 +36,7 @@ pub struct Atom {
     /// On which rectangles of which pages it is printed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub boxes: Vec<PageBox>,
-    /// The bytes of the source it came from, for formats that are text themselves.
+    /// The bytes of the source it came from; `None` where pages and boxes say it (PDF).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceRange>,
     /// What it can be linked to by, such as an HTML id.
@@ -44,8 +44,14 @@ pub struct Atom {
     pub anchor: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// A half-open range of bytes that holds what an atom says, in the source's own encoding and
+/// with whatever markup stands between the words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceRange {
+    /// The part of an archive the range is of, unpacked, such as `word/document.xml`; `None`
+    /// where it is of the file itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
     pub start: u64,
     pub end: u64,
 }

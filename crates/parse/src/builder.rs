@@ -39,7 +39,28 @@ impl Piece {
 
     #[must_use]
     pub fn from_source(mut self, start: u64, end: u64) -> Self {
-        self.source = Some(SourceRange { start, end });
+        self.source = Some(SourceRange {
+            part: None,
+            start,
+            end,
+        });
+        self
+    }
+
+    /// The same in a part of an archive.
+    #[must_use]
+    pub fn from_part(mut self, part: &str, (start, end): (u64, u64)) -> Self {
+        self.source = Some(SourceRange {
+            part: Some(part.to_owned()),
+            start,
+            end,
+        });
+        self
+    }
+
+    #[must_use]
+    pub fn with_source(mut self, source: Option<SourceRange>) -> Self {
+        self.source = source;
         self
     }
 

@@ -16,7 +16,9 @@ mod format;
 mod hints;
 mod language;
 mod limits;
+mod listing;
 mod normal;
+mod numerals;
 mod ooxml;
 mod render;
 mod sniff;
@@ -48,7 +50,7 @@ pub use format::Format;
 pub use hints::Hints;
 pub use limits::Limits;
 pub use normal::{collapsed, normal};
-pub use render::{to_markdown, to_text};
+pub use render::{Markdown, to_markdown, to_text};
 pub use stream::{Checkpoint, Memory, Slice, Stream};
 
 /// What a format is given to read.

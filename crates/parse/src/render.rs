@@ -4,23 +4,59 @@
 
 use model::{Atom, AtomKind, Parsed, Table};
 
+use crate::Slice;
+
 /// Headings with `#`, lists, tables, fences, quotes and footnotes as Markdown has them; what
 /// could not be read as comments at the end.
 pub fn to_markdown(parsed: &Parsed) -> String {
     let mut out = String::with_capacity(parsed.text.len() + parsed.text.len() / 16);
-    let mut before: Option<&AtomKind> = None;
+    let mut markdown = Markdown::default();
     for atom in as_written(parsed) {
-        if let Some(before) = before {
-            out.push_str(gap_between(before, &atom.kind));
-        }
-        write_markdown(&mut out, atom, &parsed.text[atom.span.bytes()]);
-        before = Some(&atom.kind);
+        markdown.write(atom, &parsed.text[atom.span.bytes()], &mut out);
     }
-    if !out.is_empty() {
-        out.push('\n');
-    }
+    markdown.finish(&mut out);
     write_gaps(&mut out, parsed);
     out
+}
+
+/// Markdown of atoms that come one after the other.
+#[derive(Debug, Default)]
+pub struct Markdown {
+    before: Option<AtomKind>,
+}
+
+impl Markdown {
+    /// What is to be written for a slice of a text.
+    pub fn slice(&mut self, slice: &Slice) -> String {
+        let mut out = String::with_capacity(slice.text.len() + slice.text.len() / 16);
+        let base = slice.resume.text.bytes - slice.text.len() as u64;
+        let indexed = slice.atoms.iter().filter(|atom| atom.kind.is_indexed());
+        for atom in indexed {
+            let place = atom.span.byte_start - base..atom.span.byte_end - base;
+            let text = &slice.text[place.start as usize..place.end as usize];
+            self.write(atom, text, &mut out);
+        }
+        out
+    }
+
+    fn write(&mut self, atom: &Atom, text: &str, out: &mut String) {
+        if let Some(before) = &self.before {
+            out.push_str(gap_between(before, &atom.kind));
+        }
+        write_markdown(out, atom, text);
+        self.before = Some(match &atom.kind {
+            // What a table holds does not matter to what comes after it.
+            AtomKind::Table(_) => AtomKind::Table(Table::default()),
+            kind => kind.clone(),
+        });
+    }
+
+    /// The end of the last line, if there is one.
+    pub fn finish(self, out: &mut String) {
+        if self.before.is_some() {
+            out.push('\n');
+        }
+    }
 }
 
 /// The order of writing: what was printed at the foot of a page, because the page ended there,

@@ -65,6 +65,20 @@ pub fn archive_of_bytes(parts: &[(&str, &[u8])]) -> Vec<u8> {
     done.into_inner()
 }
 
+/// Every part of an archive with its name, in the order they are kept.
+pub fn all_parts(archive: &[u8]) -> Vec<(String, Vec<u8>)> {
+    let mut zip = zip::ZipArchive::new(Cursor::new(archive)).expect("an archive of ours");
+    let count = zip.len();
+    let read = |at: usize| {
+        let mut part = zip.by_index(at).expect("one of its parts");
+        let name = part.name().expect("a name of our own").into_owned();
+        let mut bytes = Vec::new();
+        part.read_to_end(&mut bytes).expect("memory gives it all");
+        (name, bytes)
+    };
+    (0..count).map(read).collect()
+}
+
 /// The parts of an archive of ours as one text, with form feeds between them.
 pub fn unpacked(sample: &Sample) -> Option<String> {
     let names = office::parts(&sample.name)?;

@@ -1,6 +1,6 @@
 //! Office documents and books, written part by part.
 
-use crate::archive;
+use crate::{archive, archive_of_bytes};
 
 const W: &str = r#"xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main""#;
 
@@ -187,15 +187,20 @@ pub fn xlsx() -> Vec<u8> {
     ])
 }
 
+pub const ODT_MIMETYPE: (&str, &[u8]) = ("mimetype", b"application/vnd.oasis.opendocument.text");
+
+/// The content part of an OpenDocument text with this body.
+pub fn odt_content(body: &str) -> String {
+    let names = r#"xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0" xmlns:style="urn:oasis:names:tc:opendocument:xmlns:style:1.0" xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0" xmlns:svg="urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0""#;
+    format!(
+        "<office:document-content {names}><office:body><office:text>{body}</office:text></office:body></office:document-content>"
+    )
+}
+
 pub fn odt() -> Vec<u8> {
-    let names = r#"xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0""#;
-    let content = format!(
-        r#"<office:document-content {names}><office:body><office:text><text:h text:outline-level="2">A heading</text:h><text:p>Some<text:s text:c="2"/>text<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>The note.</text:p></text:note-body></text:note>.</text:p><text:list><text:list-item><text:p>one</text:p><text:list><text:list-item><text:p>inner</text:p></text:list-item></text:list></text:list-item></text:list><table:table><table:table-row><table:table-cell><text:p>a</text:p></table:table-cell><table:table-cell><text:p>b</text:p></table:table-cell></table:table-row></table:table></office:text></office:body></office:document-content>"#
-    );
-    archive(&[
-        ("mimetype", "application/vnd.oasis.opendocument.text"),
-        ("content.xml", &content),
-    ])
+    let body = r#"<text:h text:outline-level="2">A heading</text:h><text:p>Some<text:s text:c="2"/>text<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>The note.</text:p></text:note-body></text:note>.</text:p><text:list><text:list-item><text:p>one</text:p><text:list><text:list-item><text:p>inner</text:p></text:list-item></text:list></text:list-item></text:list><table:table><table:table-row><table:table-cell><text:p>a</text:p></table:table-cell><table:table-cell><text:p>b</text:p></table:table-cell></table:table-row></table:table>"#;
+    let content = odt_content(body);
+    archive_of_bytes(&[ODT_MIMETYPE, ("content.xml", content.as_bytes())])
 }
 
 pub fn epub() -> Vec<u8> {

@@ -4,6 +4,7 @@ use model::AtomKind;
 
 use crate::Error;
 use crate::builder::{Piece, TextBuilder};
+use crate::listing::Listing;
 use crate::xml::Element;
 
 use super::inline::{self, Cited, Inline};
@@ -12,25 +13,33 @@ use super::styles::{self, Role, Styles};
 use super::table;
 
 pub(super) struct Body<'a> {
+    /// The name of the part it is read from.
+    part: &'a str,
     styles: &'a Styles,
     numbering: Numbering,
     out: &'a mut TextBuilder,
     cited: Cited,
     /// Lines of code that follow one another are one listing.
-    code: String,
-    /// Text of a paragraph whose end was deleted: it goes on in the next.
-    joined: String,
+    code: Listing,
+    /// Text of a paragraph whose end was deleted, and where it stood: it goes on in the next.
+    joined: Option<(String, (u64, u64))>,
 }
 
 impl<'a> Body<'a> {
-    pub(super) fn new(styles: &'a Styles, numbering: Numbering, out: &'a mut TextBuilder) -> Self {
+    pub(super) fn new(
+        part: &'a str,
+        styles: &'a Styles,
+        numbering: Numbering,
+        out: &'a mut TextBuilder,
+    ) -> Self {
         Self {
+            part,
             styles,
             numbering,
             out,
             cited: Cited::default(),
-            code: String::new(),
-            joined: String::new(),
+            code: Listing::default(),
+            joined: None,
         }
     }
 
@@ -45,7 +54,7 @@ impl<'a> Body<'a> {
             },
             "m:oMathPara" | "m:oMath" => {
                 let formula = super::math::linear(element);
-                self.push(Piece::new(AtomKind::Formula, formula))
+                self.push(Piece::new(AtomKind::Formula, formula), element.source)
             }
             _ => self.blocks(element),
         }
@@ -58,9 +67,10 @@ impl<'a> Body<'a> {
     }
 
     pub(super) fn finish(mut self) -> Result<Cited, Error> {
-        self.flush_code()?;
-        let rest = std::mem::take(&mut self.joined);
-        self.out.push(Piece::new(AtomKind::Paragraph, rest))?;
+        self.code.flush(self.part, self.out)?;
+        if let Some((rest, source)) = self.joined.take() {
+            self.push(Piece::new(AtomKind::Paragraph, rest), source)?;
+        }
         Ok(self.cited)
     }
 
@@ -68,24 +78,36 @@ impl<'a> Body<'a> {
         let mut inline = inline::read(paragraph, &mut self.cited);
         let properties = paragraph.child("w:pPr");
         if properties.is_some_and(|p| p.at(&["w:rPr", "w:del"]).is_some()) {
-            self.joined.push_str(&inline.text);
+            let (joined, source) = self
+                .joined
+                .get_or_insert_with(|| (String::new(), paragraph.source));
+            joined.push_str(&inline.text);
+            source.1 = paragraph.source.1;
             return self.boxes(&inline);
         }
-        if !self.joined.is_empty() {
-            inline.text.insert_str(0, &std::mem::take(&mut self.joined));
+        let mut source = paragraph.source;
+        if let Some((joined, before)) = self.joined.take() {
+            inline.text.insert_str(0, &joined);
+            source.0 = before.0;
         }
         let style = properties.and_then(|p| p.value("w:pStyle"));
         let role = self.role(properties, style);
         let marker = self.marker(properties, style, &inline);
-        if role == Role::Code && !inline.text.trim().is_empty() {
-            return self.add_code(&inline);
+        if role == Role::Code && self.is_line_of_code(&inline) {
+            self.code.add(&inline.text, source);
+            return self.boxes(&inline);
         }
         let piece = self.piece(role, marker, properties, &inline);
-        self.push(piece.with_anchor(inline.anchor.clone()))?;
+        self.push(piece.with_anchor(inline.anchor.clone()), source)?;
         for picture in &inline.pictures {
-            self.push(Piece::new(AtomKind::Figure, picture.as_str()))?;
+            self.push(Piece::new(AtomKind::Figure, picture.as_str()), source)?;
         }
         self.boxes(&inline)
+    }
+
+    /// A blank line is one within a listing, and nothing elsewhere.
+    fn is_line_of_code(&self, inline: &Inline<'_>) -> bool {
+        !inline.text.trim().is_empty() || inline.pictures.is_empty() && !self.code.is_empty()
     }
 
     /// An outline level on the paragraph itself outdoes its style.
@@ -179,12 +201,6 @@ impl<'a> Body<'a> {
         }
     }
 
-    fn add_code(&mut self, inline: &Inline<'_>) -> Result<(), Error> {
-        self.code.push_str(&inline.text);
-        self.code.push('\n');
-        self.boxes(inline)
-    }
-
     fn boxes(&mut self, inline: &Inline<'_>) -> Result<(), Error> {
         inline
             .boxes
@@ -200,17 +216,11 @@ impl<'a> Body<'a> {
         if read.rows.is_empty() {
             return Ok(());
         }
-        self.push(Piece::table(read))
+        self.push(Piece::table(read), table.source)
     }
 
-    fn push(&mut self, piece: Piece) -> Result<(), Error> {
-        self.flush_code()?;
-        self.out.push(piece)
-    }
-
-    fn flush_code(&mut self) -> Result<(), Error> {
-        let code = std::mem::take(&mut self.code);
-        self.out
-            .push(Piece::new(AtomKind::Code { language: None }, code))
+    fn push(&mut self, piece: Piece, source: (u64, u64)) -> Result<(), Error> {
+        self.code.flush(self.part, self.out)?;
+        self.out.push(piece.from_part(self.part, source))
     }
 }

@@ -33,14 +33,15 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
     let main = main_part(&mut archive, input.limits)?;
     let relations = Relations::of(&mut archive, &main, FORMAT, input.limits)?;
     let mut part = |kind: &str| match relations.first(kind) {
-        Some(name) => ooxml::part_or_gap(&mut archive, name, FORMAT, input.limits, &mut out),
+        Some(name) => ooxml::part_or_gap(&mut archive, name, FORMAT, input.limits, &mut out)
+            .map(|root| root.map(|root| (name, root))),
         None => Ok(None),
     };
-    let styles = Styles::read(part("styles")?.as_ref());
-    let numbering = Numbering::read(part("numbering")?.as_ref());
+    let styles = Styles::read(part("styles")?.as_ref().map(|(_, root)| root));
+    let numbering = Numbering::read(part("numbering")?.as_ref().map(|(_, root)| root));
     let (footnotes, endnotes) = (part("footnotes")?, part("endnotes")?);
     furniture(&mut archive, &relations, "header", input.limits, &mut out)?;
-    let mut body = Body::new(&styles, numbering, &mut out);
+    let mut body = Body::new(&main, &styles, numbering, &mut out);
     read_body(&mut archive, &main, input.limits, &mut body)?;
     let cited = body.finish()?;
     notes::emit(&cited, footnotes.as_ref(), endnotes.as_ref(), &mut out)?;
@@ -102,7 +103,8 @@ fn furniture(
         };
         let text = inline::plain(&root);
         if root.name.starts_with("w:") && root.name != "w:document" && !seen.contains(&text) {
-            out.push(Piece::new(AtomKind::Furniture, text.as_str()))?;
+            let piece = Piece::new(AtomKind::Furniture, text.as_str());
+            out.push(piece.from_part(name, root.source))?;
             seen.push(text);
         }
     }

@@ -8,10 +8,11 @@ use crate::xml::Element;
 
 use super::inline::{self, Cited, NoteKind};
 
+/// Each of the parts with its name.
 pub(super) fn emit(
     cited: &Cited,
-    footnotes: Option<&Element>,
-    endnotes: Option<&Element>,
+    footnotes: Option<&(&str, Element)>,
+    endnotes: Option<&(&str, Element)>,
     out: &mut TextBuilder,
 ) -> Result<(), Error> {
     for (at, (kind, id)) in cited.notes.iter().enumerate() {
@@ -19,17 +20,14 @@ pub(super) fn emit(
             NoteKind::Foot => footnotes,
             NoteKind::End => endnotes,
         };
-        let note = notes.and_then(|notes| {
-            notes
-                .elements()
-                .find(|note| note.attribute("id") == Some(id))
+        let note = notes.and_then(|(part, notes)| {
+            let note = |note: &&Element| note.attribute("id") == Some(id);
+            Some((part, notes.elements().find(note)?))
         });
-        if let Some(note) = note {
+        if let Some((part, note)) = note {
             let marker = (at + 1).to_string();
-            out.push(Piece::new(
-                AtomKind::Footnote { marker },
-                inline::plain(note),
-            ))?;
+            let piece = Piece::new(AtomKind::Footnote { marker }, inline::plain(note));
+            out.push(piece.from_part(part, note.source))?;
         }
     }
     Ok(())

@@ -1,47 +1,142 @@
-//! Mails: who wrote to whom and when, then the text. Attachments are named, not read.
+//! Mails: who wrote to whom and when, then the text, then the mails they carry. Other
+//! attachments are named, not read.
 
-use mail_parser::{Address, Message, MessageParser, MimeHeaders};
+mod plain;
+mod quoted;
+mod source;
+
+use mail_parser::{
+    Address, HeaderName, Message, MessageParser, MessagePart, MimeHeaders, PartType,
+};
 use model::{AtomKind, Parsed};
 
 use crate::builder::{Piece, TextBuilder};
-use crate::{Error, Format, Input, html};
+use crate::{Error, Format, Input, Limits, html};
+
+use source::Origin;
 
 const FORMAT: Format = Format::Eml;
+/// Mails in mails beyond this are named, not read.
+const DEEPEST: u8 = 6;
 
 pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
     let message = MessageParser::default()
         .parse(input.bytes)
         .ok_or_else(|| Error::damaged(FORMAT, "it has no header"))?;
     let mut out = TextBuilder::new(input.limits);
-    header(&message, &mut out)?;
-    body(&message, input, &mut out)?;
-    attachments(&message, &mut out);
-    Ok(out.finish(FORMAT))
-}
-
-fn header(message: &Message<'_>, out: &mut TextBuilder) -> Result<(), Error> {
-    let subject = message.subject().unwrap_or_default();
-    out.title(subject);
-    out.push(Piece::new(AtomKind::Heading { level: 1 }, subject))?;
-    let mut lines = Vec::new();
-    let people = [
-        ("From", message.from()),
-        ("To", message.to()),
-        ("Cc", message.cc()),
-    ];
-    for (name, address) in people {
-        if let Some(address) = address {
-            lines.push(format!("{name}: {}", written(address)));
-        }
-    }
+    out.title(message.subject().unwrap_or_default());
     if let Some(date) = message.date() {
-        lines.push(format!("Date: {}", date.to_rfc3339()));
         out.property("created", &date.to_rfc3339());
     }
     if let Some(from) = message.from() {
         out.property("author", &written(from));
     }
-    out.push(Piece::new(AtomKind::Paragraph, lines.join("\n")))
+    let mut mail = Mail {
+        limits: input.limits,
+        out: &mut out,
+        unread: Vec::new(),
+    };
+    mail.write(&message, Origin::File(input.bytes), 1)?;
+    let unread = mail.unread;
+    if !unread.is_empty() {
+        out.warn(format!("attachments were not read: {}", unread.join(", ")));
+    }
+    Ok(out.finish(FORMAT))
+}
+
+struct Mail<'a> {
+    limits: &'a Limits,
+    out: &'a mut TextBuilder,
+    /// Names of what was not read.
+    unread: Vec<String>,
+}
+
+impl Mail<'_> {
+    fn write(&mut self, message: &Message<'_>, origin: Origin<'_>, level: u8) -> Result<(), Error> {
+        self.header(message, origin, level)?;
+        for id in told(message) {
+            if let Some(part) = message.part(*id) {
+                self.part(part, origin)?;
+            }
+        }
+        for part in message.attachments() {
+            match &part.body {
+                // Text whose end was lost with the end of the mail is text all the same.
+                PartType::Text(_) | PartType::Html(_) if part.is_encoding_problem => {
+                    self.part(part, origin)?;
+                }
+                PartType::Message(inner) if level < DEEPEST => {
+                    self.write(inner, origin.within(part), level + 1)?;
+                }
+                _ => {
+                    let name = part.attachment_name().unwrap_or("without a name");
+                    self.unread.push(name.to_owned());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn header(
+        &mut self,
+        message: &Message<'_>,
+        origin: Origin<'_>,
+        level: u8,
+    ) -> Result<(), Error> {
+        let subject = message.subject().unwrap_or_default();
+        let heading = Piece::new(AtomKind::Heading { level }, subject);
+        let place = origin.field(message, &[HeaderName::Subject]);
+        self.out.push(heading.with_source(place))?;
+        let mut lines = Vec::new();
+        let people = [
+            ("From", message.from()),
+            ("To", message.to()),
+            ("Cc", message.cc()),
+        ];
+        for (name, address) in people {
+            if let Some(address) = address {
+                lines.push(format!("{name}: {}", written(address)));
+            }
+        }
+        if let Some(date) = message.date() {
+            lines.push(format!("Date: {}", date.to_rfc3339()));
+        }
+        let fields = [
+            HeaderName::From,
+            HeaderName::To,
+            HeaderName::Cc,
+            HeaderName::Date,
+        ];
+        let piece = Piece::new(AtomKind::Paragraph, lines.join("\n"));
+        let place = origin.field(message, &fields);
+        self.out.push(piece.with_source(place))
+    }
+
+    fn part(&mut self, part: &MessagePart<'_>, origin: Origin<'_>) -> Result<(), Error> {
+        match &part.body {
+            PartType::Html(text) => {
+                let body = origin.body(part, text);
+                let source = |start: usize, end: usize| body.range(text, start, end);
+                html::write_all(text, &source, self.limits, self.out)
+            }
+            PartType::Text(text) => {
+                let body = origin.body(part, text);
+                let source = |start: usize, end: usize| body.range(text, start, end);
+                plain::write(text, &source, self.out)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The parts that are the text. Of a text told twice the formatted one is read: it has the
+/// structure.
+fn told<'m>(message: &'m Message<'_>) -> &'m [u32] {
+    let is_formatted = |id: &u32| message.part(*id).is_some_and(MessagePart::is_text_html);
+    match message.html_body.iter().any(is_formatted) {
+        true => &message.html_body,
+        false => &message.text_body,
+    }
 }
 
 fn written(address: &Address<'_>) -> String {
@@ -50,49 +145,4 @@ fn written(address: &Address<'_>) -> String {
         (name, address) => name.or(address).unwrap_or_default().to_owned(),
     };
     address.iter().map(one).collect::<Vec<_>>().join(", ")
-}
-
-/// Of a text told twice the formatted one is read: it has the structure.
-fn body(message: &Message<'_>, input: &Input<'_>, out: &mut TextBuilder) -> Result<(), Error> {
-    let formatted = message
-        .html_part(0)
-        .is_some_and(mail_parser::MessagePart::is_text_html);
-    if formatted && let Some(text) = message.body_html(0) {
-        return html::write_all(&text, input.limits, out);
-    }
-    let texts = (0..message.text_body_count()).filter_map(|n| message.body_text(n));
-    for text in texts {
-        plain(&text, out)?;
-    }
-    Ok(())
-}
-
-/// Paragraphs at blank lines; lines after `>` are quoted.
-fn plain(text: &str, out: &mut TextBuilder) -> Result<(), Error> {
-    let text = text.replace("\r\n", "\n");
-    for paragraph in text.split("\n\n") {
-        let quoted = paragraph
-            .lines()
-            .all(|line| line.starts_with('>') || line.trim().is_empty());
-        if quoted {
-            let lines = paragraph
-                .lines()
-                .map(|line| line.trim_start_matches(['>', ' ']));
-            let text = lines.collect::<Vec<_>>().join("\n");
-            out.push(Piece::new(AtomKind::Quote, text))?;
-        } else {
-            out.push(Piece::new(AtomKind::Paragraph, paragraph))?;
-        }
-    }
-    Ok(())
-}
-
-fn attachments(message: &Message<'_>, out: &mut TextBuilder) {
-    let names: Vec<&str> = message
-        .attachments()
-        .map(|part| part.attachment_name().unwrap_or("without a name"))
-        .collect();
-    if !names.is_empty() {
-        out.warn(format!("attachments were not read: {}", names.join(", ")));
-    }
 }

@@ -2,12 +2,13 @@
 //! the reading order comes after it. A chapter that is missing or damaged is a gap.
 
 use model::Parsed;
+use model::atom::SourceRange;
 
 use crate::archive::Archive;
 use crate::builder::TextBuilder;
 use crate::ooxml::{self, resolve, whole_part};
 use crate::xml::Element;
-use crate::{Error, Format, Input, html};
+use crate::{Error, Format, Input, Limits, html};
 
 const FORMAT: Format = Format::Epub;
 
@@ -27,7 +28,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
     about(&package, &mut out);
     for chapter in spine(&package, &package_name) {
         match archive.read(&chapter) {
-            Ok(Some(bytes)) => html::write_all(&html::decode(&bytes), input.limits, &mut out)?,
+            Ok(Some(bytes)) => write_chapter(&chapter, &bytes, input.limits, &mut out)?,
             Err(cause) => ooxml::gap(&chapter, cause, &mut out)?,
             Ok(None) => out.gap(
                 None,
@@ -36,6 +37,24 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
         }
     }
     Ok(out.finish(FORMAT))
+}
+
+fn write_chapter(
+    name: &str,
+    bytes: &[u8],
+    limits: &Limits,
+    out: &mut TextBuilder,
+) -> Result<(), Error> {
+    let (text, places) = html::decode(bytes);
+    let source = |start: usize, end: usize| {
+        let (start, end) = places.range(&text, start, end);
+        SourceRange {
+            part: Some(name.to_owned()),
+            start,
+            end,
+        }
+    };
+    html::write_all(&text, &source, limits, out)
 }
 
 fn package_name(container: &Element) -> Result<String, Error> {

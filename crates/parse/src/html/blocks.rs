@@ -2,14 +2,15 @@
 
 use model::AtomKind;
 
+use super::Source;
 use super::dom::{Dom, Id};
 use super::table;
 use crate::Error;
 use crate::builder::{Piece, TextBuilder};
 use crate::normal::collapsed;
 
-pub(super) fn write(dom: &Dom, out: &mut TextBuilder) -> Result<(), Error> {
-    let mut walk = Walk::new(dom, out);
+pub(super) fn write(dom: &Dom, source: &Source<'_>, out: &mut TextBuilder) -> Result<(), Error> {
+    let mut walk = Walk::new(dom, source, out);
     let mut skip_to = 0;
     for id in dom.subtree(0) {
         if id < skip_to {
@@ -17,7 +18,7 @@ pub(super) fn write(dom: &Dom, out: &mut TextBuilder) -> Result<(), Error> {
         }
         walk.close_before(id)?;
         match dom.own_text(id) {
-            Some(text) => walk.text(text),
+            Some(text) => walk.text(text, dom.source(id)),
             None => skip_to = walk.open(id)?,
         }
     }
@@ -27,8 +28,11 @@ pub(super) fn write(dom: &Dom, out: &mut TextBuilder) -> Result<(), Error> {
 
 struct Walk<'a> {
     dom: &'a Dom,
+    source: &'a Source<'a>,
     out: &'a mut TextBuilder,
     text: String,
+    /// The bytes of the page the text stands in.
+    place: Option<(usize, usize)>,
     anchor: Option<String>,
     /// Elements we are in that matter, with where they end.
     open: Vec<Open>,
@@ -54,11 +58,13 @@ enum Is {
 }
 
 impl<'a> Walk<'a> {
-    fn new(dom: &'a Dom, out: &'a mut TextBuilder) -> Self {
+    fn new(dom: &'a Dom, source: &'a Source<'a>, out: &'a mut TextBuilder) -> Self {
         Self {
             dom,
+            source,
             out,
             text: String::new(),
+            place: None,
             anchor: None,
             open: Vec::new(),
             item: None,
@@ -77,10 +83,12 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn text(&mut self, text: &str) {
+    fn text(&mut self, text: &str, place: Option<(usize, usize)>) {
         if self.open.iter().any(|open| open.is == Is::Head) {
             return;
         }
+        let places = self.place.into_iter().chain(place);
+        self.place = places.reduce(|(start, end), (s, e)| (start.min(s), end.max(e)));
         if self.in_code() {
             self.text.push_str(text);
             return;
@@ -213,13 +221,18 @@ impl<'a> Walk<'a> {
 
     fn table(&mut self, id: Id) -> Result<Id, Error> {
         self.flush()?;
-        let (caption, table) = table::read(self.dom, id);
-        if let Some(caption) = caption {
-            self.out.push(Piece::new(AtomKind::Caption, caption))?;
+        if let Some(caption) = table::caption(self.dom, id) {
+            let said = collapsed(&self.dom.text(caption));
+            self.push(
+                Piece::new(AtomKind::Caption, said),
+                self.dom.source(caption),
+            )?;
         }
+        let table = table::read(self.dom, id);
         let anchor = self.anchor.take();
         if !table.rows.is_empty() {
-            self.out.push(Piece::table(table).with_anchor(anchor))?;
+            let piece = Piece::table(table).with_anchor(anchor);
+            self.push(piece, self.dom.source(id))?;
         }
         Ok(self.dom.node(id).end)
     }
@@ -242,7 +255,8 @@ impl<'a> Walk<'a> {
             .unwrap_or_default();
         if in_figure && !alternative.is_empty() {
             self.flush()?;
-            self.out.push(Piece::new(AtomKind::Figure, alternative))?;
+            let piece = Piece::new(AtomKind::Figure, alternative);
+            self.push(piece, self.dom.source(id))?;
         }
         Ok(id + 1)
     }
@@ -272,9 +286,10 @@ impl<'a> Walk<'a> {
         });
         if self.dom.attribute(id, "display") == Some("block") {
             self.flush()?;
-            self.out.push(Piece::new(AtomKind::Formula, formula))?;
+            let piece = Piece::new(AtomKind::Formula, formula);
+            self.push(piece, self.dom.source(id))?;
         } else {
-            self.text(&formula);
+            self.text(&formula, self.dom.source(id));
         }
         Ok(self.dom.node(id).end)
     }
@@ -291,6 +306,7 @@ impl<'a> Walk<'a> {
 
     fn flush(&mut self) -> Result<(), Error> {
         let text = std::mem::take(&mut self.text);
+        let place = self.place.take();
         if text.trim().is_empty() {
             return Ok(());
         }
@@ -303,7 +319,12 @@ impl<'a> Walk<'a> {
             self.item = None;
         }
         let anchor = self.anchor.take();
-        self.out.push(Piece::new(kind, text).with_anchor(anchor))
+        self.push(Piece::new(kind, text).with_anchor(anchor), place)
+    }
+
+    fn push(&mut self, piece: Piece, place: Option<(usize, usize)>) -> Result<(), Error> {
+        let source = place.map(|(start, end)| (self.source)(start, end));
+        self.out.push(piece.with_source(source))
     }
 
     /// What the text at hand is, by the innermost element that says so.

@@ -17,6 +17,8 @@ pub(super) struct Node {
     /// One past the last node of its subtree.
     pub(super) end: Id,
     pub(super) dropped: bool,
+    /// The bytes of the page its text stands in, or an attribute that speaks for it.
+    source: Option<(usize, usize)>,
 }
 
 #[derive(Debug)]
@@ -67,7 +69,7 @@ const LONGEST_VALUE: usize = 4096;
 
 impl Dom {
     pub(super) fn read(html: &str, limits: &Limits) -> Result<Self, Error> {
-        let parsed = super::guard::parse(html);
+        let (parsed, places) = super::guard::parse(html);
         let mut dom = Self { nodes: Vec::new() };
         let mut open: Vec<Id> = Vec::new();
         for edge in parsed.tree.root().traverse() {
@@ -76,6 +78,7 @@ impl Dom {
                     if let Some(kind) = kind(node.value()) {
                         let is_element = matches!(kind, Kind::Element { .. });
                         let id = dom.add(kind, open.last().copied().unwrap_or(0));
+                        dom.nodes[id].source = places.get(&node.id()).copied();
                         if is_element {
                             open.push(id);
                         }
@@ -106,6 +109,7 @@ impl Dom {
             parent,
             end: id + 1,
             dropped: false,
+            source: None,
         });
         id
     }
@@ -254,6 +258,17 @@ impl Dom {
         self.subtree(id)
             .filter_map(|id| self.own_text(id))
             .collect()
+    }
+
+    /// From the first to the last byte of what an element says.
+    pub(super) fn source(&self, id: Id) -> Option<(usize, usize)> {
+        let places = self.subtree(id).filter(|id| !self.is_blank(*id));
+        let places = places.filter_map(|id| self.nodes[id].source);
+        places.reduce(|(start, end), (s, e)| (start.min(s), end.max(e)))
+    }
+
+    fn is_blank(&self, id: Id) -> bool {
+        self.own_text(id).is_some_and(|text| text.trim().is_empty())
     }
 
     pub(super) fn body(&self) -> Id {

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::rc::Rc;
 
 use html5ever::TokenizerResult;
 use html5ever::tendril::StrTendril;
@@ -12,6 +13,8 @@ use html5ever::tokenizer::{
 use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts, TreeSink};
 use scraper::{Html, HtmlTreeSink};
 
+use super::places::{Now, Places, Placing};
+
 /// No page a person wrote nests its elements this deep.
 const DEEPEST: usize = 512;
 
@@ -19,30 +22,40 @@ const DEEPEST: usize = 512;
 const LONG_TAG: usize = 16 << 10;
 const MOST_ATTRIBUTES: usize = 512;
 
-pub(super) fn parse(html: &str) -> Html {
-    let sink = HtmlTreeSink::new(Html::new_document());
+/// The tree, and where its text stands in `html`.
+pub(super) fn parse(html: &str) -> (Html, Places) {
+    let html = without_monster_tags(html);
+    let now = Rc::new(Now::default());
+    let sink = Placing::new(HtmlTreeSink::new(Html::new_document()), Rc::clone(&now));
+    let input = BufferQueue::default();
+    input.push_back(StrTendril::from_slice(&html));
     let guard = Guard {
         inner: TreeBuilder::new(sink, TreeBuilderOpts::default()),
         depth: Cell::new(0),
+        input: &input,
+        length: html.len(),
+        now,
     };
     let tokenizer = Tokenizer::new(guard, TokenizerOpts::default());
-    let input = BufferQueue::default();
-    input.push_back(StrTendril::from_slice(&without_monster_tags(html)));
     // A script would stop the tokenizer; scripts are not run, so it goes on.
     while !matches!(tokenizer.feed(&input), TokenizerResult::Done) {}
     tokenizer.end();
     tokenizer.sink.inner.sink.finish()
 }
 
-struct Guard<Sink> {
+struct Guard<'i, Sink> {
     inner: Sink,
     depth: Cell<usize>,
+    input: &'i BufferQueue,
+    length: usize,
+    now: Rc<Now>,
 }
 
-impl<Sink: TokenSink> TokenSink for Guard<Sink> {
+impl<Sink: TokenSink> TokenSink for Guard<'_, Sink> {
     type Handle = Sink::Handle;
 
     fn process_token(&self, token: Token, line: u64) -> TokenSinkResult<Self::Handle> {
+        self.note(&token);
         match &token {
             Token::TagToken(tag) if !self.admits(tag) => TokenSinkResult::Continue,
             _ => self.inner.process_token(token, line),
@@ -59,7 +72,36 @@ impl<Sink: TokenSink> TokenSink for Guard<Sink> {
     }
 }
 
-impl<Sink> Guard<Sink> {
+impl<Sink> Guard<'_, Sink> {
+    /// A token reaches from where the one before ended to what has been read.
+    fn note(&self, token: &Token) {
+        if matches!(token, Token::ParseError(_)) {
+            return;
+        }
+        let (_, start) = self.now.token.get();
+        self.now.token.set((start, self.length - self.unread()));
+        let is_text = matches!(token, Token::CharacterTokens(_) | Token::NullCharacterToken);
+        self.now.is_text.set(is_text);
+        if is_text && self.now.held_from.get().is_none() {
+            self.now.held_from.set(Some(start));
+        }
+    }
+
+    /// The queue does not tell how long it is: it is looked through and left as it was.
+    fn unread(&self) -> usize {
+        let Some(first) = self.input.pop_front() else {
+            return 0;
+        };
+        let length = first.len();
+        let rest = if self.input.is_empty() {
+            0
+        } else {
+            self.unread()
+        };
+        self.input.push_front(first);
+        length + rest
+    }
+
     /// Counts elements that need an end tag; those that may do without come and go by themselves.
     fn admits(&self, tag: &Tag) -> bool {
         // XHTML may close these at once; HTML would read on for their end.
@@ -98,7 +140,8 @@ fn needs_end(name: &str) -> bool {
     !FREE.contains(&name)
 }
 
-/// A tag with more attributes than anyone writes is reduced to its name.
+/// A tag with more attributes than anyone writes is reduced to its name, and blanks, so that
+/// everything stays in its place.
 fn without_monster_tags(html: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut kept = 0;
@@ -115,6 +158,7 @@ fn without_monster_tags(html: &str) -> Cow<'_, str> {
                 .min(length - 1);
             out.push_str(&html[kept..open + name]);
             kept = open + length - 1;
+            out.extend(std::iter::repeat_n(' ', kept - open - name));
         }
         from = open + length;
     }

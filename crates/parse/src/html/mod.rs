@@ -11,12 +11,14 @@ mod dom;
 mod guard;
 mod main_content;
 mod measure;
+mod places;
 mod scope;
 mod table;
 
 pub(crate) use charset::decode;
 
 use model::Parsed;
+use model::atom::SourceRange;
 
 use crate::builder::TextBuilder;
 use crate::{Error, Format, Input, Limits};
@@ -24,21 +26,37 @@ use crate::{Error, Format, Input, Limits};
 use dom::{Dom, Id};
 
 pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
-    let text = charset::decode(input.bytes);
+    let (text, places) = charset::decode(input.bytes);
+    let source = |start: usize, end: usize| {
+        let (start, end) = places.range(&text, start, end);
+        SourceRange {
+            part: None,
+            start,
+            end,
+        }
+    };
     let mut dom = Dom::read(&text, input.limits)?;
     let mut out = TextBuilder::new(input.limits);
     about(&dom, &mut out);
     if scope::is_page(&dom) {
         main_content::keep(&mut dom);
     }
-    blocks::write(&dom, &mut out)?;
+    blocks::write(&dom, &source, &mut out)?;
     Ok(out.finish(Format::Html))
 }
 
+/// Tells which bytes of the source a range of the text came from.
+pub(crate) type Source<'a> = dyn Fn(usize, usize) -> SourceRange + 'a;
+
 /// Everything in a piece of HTML that is part of another document.
-pub(crate) fn write_all(html: &str, limits: &Limits, out: &mut TextBuilder) -> Result<(), Error> {
+pub(crate) fn write_all(
+    html: &str,
+    source: &Source<'_>,
+    limits: &Limits,
+    out: &mut TextBuilder,
+) -> Result<(), Error> {
     let dom = Dom::read(html, limits)?;
-    blocks::write(&dom, out)
+    blocks::write(&dom, source, out)
 }
 
 /// What the head says of the page.

@@ -59,8 +59,11 @@ fn cells(dom: &Dom, row: Id) -> Vec<Id> {
     dom.children(row).filter(is_cell).collect()
 }
 
-/// The caption, if there is one, and the cells.
-pub(super) fn read(dom: &Dom, table: Id) -> (Option<String>, Table) {
+pub(super) fn caption(dom: &Dom, table: Id) -> Option<Id> {
+    dom.children(table).find(|id| dom.tag(*id) == "caption")
+}
+
+pub(super) fn read(dom: &Dom, table: Id) -> Table {
     let mut out: Vec<Vec<String>> = Vec::new();
     // Cells that reach down: rows left, and their text, by column.
     let mut reaching: Vec<(usize, String)> = Vec::new();
@@ -70,12 +73,10 @@ pub(super) fn read(dom: &Dom, table: Id) -> (Option<String>, Table) {
     }
     let header = rows.first().is_some_and(|row| is_header(dom, *row));
     out.retain(|row| row.iter().any(|cell| !cell.is_empty()));
-    let caption = dom.children(table).find(|id| dom.tag(*id) == "caption");
-    let table = Table {
+    Table {
         header_rows: u32::from(header),
         rows: out,
-    };
-    (caption.map(|id| collapsed(&dom.text(id))), table)
+    }
 }
 
 fn is_header(dom: &Dom, row: Id) -> bool {

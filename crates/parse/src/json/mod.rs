@@ -8,19 +8,24 @@ use model::Parsed;
 use crate::builder::TextBuilder;
 use crate::{Error, Format, Input, encoding};
 
-pub(crate) use value::Json;
+pub(crate) use value::Value;
 pub(crate) use walk::record;
 
 pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
-    let (text, _) = encoding::decode(input.bytes).ok_or_else(|| Error::Unsupported {
+    let told = encoding::decode(input.bytes);
+    let (text, places) = told.ok_or_else(|| Error::Unsupported {
         what: "a binary file of unknown kind".to_owned(),
     })?;
-    let value: Json =
-        serde_json::from_str(&text).map_err(|cause| Error::damaged(Format::Json, cause))?;
+    let value = Value::read(&text).map_err(|cause| Error::damaged(Format::Json, cause))?;
     let mut out = TextBuilder::new(input.limits);
     if let Some(title) = value.field("title").or(value.field("name")) {
         out.title(title);
     }
-    walk::document(&value, &mut out)?;
+    let mut walk = walk::Walk {
+        text: &text,
+        places: &places,
+        out: &mut out,
+    };
+    walk.section(&value, 1)?;
     Ok(out.finish(Format::Json))
 }

@@ -1,83 +1,150 @@
-//! A JSON value with its fields in the order they were written.
+//! A JSON value with its fields in the order they were written, and where each stands.
 
-use std::fmt;
+use std::ops::Range;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+/// A value and the bytes of the text it was read from.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Value {
+    pub(super) json: Json,
+    pub(super) range: Range<usize>,
+}
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Json {
     /// Strings without quotes, all else as written.
     Scalar(String),
-    Array(Vec<Json>),
-    Object(Vec<(String, Json)>),
+    Array(Vec<Value>),
+    Object(Vec<Field>),
 }
 
-impl Json {
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Field {
+    pub(super) name: String,
+    /// Of the name, its quotes included.
+    pub(super) range: Range<usize>,
+    pub(super) value: Value,
+}
+
+impl Value {
+    /// Reads one value that is all there is. Its grammar is checked first, by the library that
+    /// knows it; what is read after that is known to be JSON.
+    pub(crate) fn read(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str::<serde::de::IgnoredAny>(text)?;
+        let mut reader = Reader {
+            text,
+            at: 0,
+            depth: 0,
+        };
+        let read = reader.value();
+        read.ok_or_else(|| serde::de::Error::custom("it nests deeper than is read"))
+    }
+
     /// The text of a field of an object.
     pub(super) fn field(&self, name: &str) -> Option<&str> {
-        let Self::Object(fields) = self else {
+        let Json::Object(fields) = &self.json else {
             return None;
         };
-        let found = fields.iter().find(|(field, _)| field == name);
-        match found {
-            Some((_, Self::Scalar(text))) => Some(text),
-            _ => None,
+        let found = fields.iter().find(|field| field.name == name)?;
+        match &found.value.json {
+            Json::Scalar(text) => Some(text),
+            Json::Array(_) | Json::Object(_) => None,
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Json {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AnyValue)
-    }
+/// Deeper than anybody writes; no stack suffers from it.
+const DEEPEST: u32 = 128;
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    depth: u32,
 }
 
-struct AnyValue;
-
-impl<'de> Visitor<'de> for AnyValue {
-    type Value = Json;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
+impl Reader<'_> {
+    fn peek(&mut self) -> Option<u8> {
+        let rest = &self.text.as_bytes()[self.at..];
+        let blank = rest.iter().position(|b| !b.is_ascii_whitespace());
+        self.at += blank.unwrap_or(rest.len());
+        self.text.as_bytes().get(self.at).copied()
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
-        Ok(Json::Scalar(value.to_string()))
+    /// Passes over a sign, if it is the next.
+    fn take(&mut self, sign: u8) -> bool {
+        let is_next = self.peek() == Some(sign);
+        self.at += usize::from(is_next);
+        is_next
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Json, E> {
-        Ok(Json::Scalar(value.to_string()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Json, E> {
-        Ok(Json::Scalar(value.to_string()))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Json, E> {
-        Ok(Json::Scalar(value.to_string()))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Json, E> {
-        Ok(Json::Scalar(value.to_owned()))
-    }
-
-    fn visit_unit<E>(self) -> Result<Json, E> {
-        Ok(Json::Scalar("null".to_owned()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
-        let mut all = Vec::new();
-        while let Some(item) = items.next_element()? {
-            all.push(item);
+    /// `None` where values nest too deep.
+    fn value(&mut self) -> Option<Value> {
+        let first = self.peek();
+        let start = self.at;
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return None;
         }
-        Ok(Json::Array(all))
+        let json = match first {
+            Some(b'{') => Json::Object(self.fields()?),
+            Some(b'[') => Json::Array(self.items()?),
+            Some(b'"') => Json::Scalar(self.string()),
+            _ => Json::Scalar(self.word().to_owned()),
+        };
+        self.depth -= 1;
+        Some(Value {
+            json,
+            range: start..self.at,
+        })
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Json, A::Error> {
-        let mut all = Vec::new();
-        while let Some(field) = fields.next_entry()? {
-            all.push(field);
+    fn fields(&mut self) -> Option<Vec<Field>> {
+        let mut fields = Vec::new();
+        self.take(b'{');
+        while self.peek() == Some(b'"') {
+            let start = self.at;
+            let name = self.string();
+            let range = start..self.at;
+            self.take(b':');
+            let value = self.value()?;
+            fields.push(Field { name, range, value });
+            self.take(b',');
         }
-        Ok(Json::Object(all))
+        self.take(b'}');
+        Some(fields)
+    }
+
+    fn items(&mut self) -> Option<Vec<Value>> {
+        let mut items = Vec::new();
+        self.take(b'[');
+        while !matches!(self.peek(), Some(b']') | None) {
+            items.push(self.value()?);
+            self.take(b',');
+        }
+        self.take(b']');
+        Some(items)
+    }
+
+    fn string(&mut self) -> String {
+        let start = self.at;
+        let bytes = self.text.as_bytes();
+        self.at += 1;
+        while let Some(byte) = bytes.get(self.at) {
+            self.at += if *byte == b'\\' { 2 } else { 1 };
+            if *byte == b'"' {
+                break;
+            }
+        }
+        self.at = self.at.min(bytes.len());
+        let quoted = self.text.get(start..self.at).unwrap_or_default();
+        serde_json::from_str(quoted).unwrap_or_else(|_| quoted.to_owned())
+    }
+
+    /// A number, `true`, `false` or `null`.
+    fn word(&mut self) -> &str {
+        let rest = &self.text[self.at..];
+        let ends = |c: char| c.is_ascii_whitespace() || matches!(c, ',' | ']' | '}');
+        let length = rest.find(ends).unwrap_or(rest.len());
+        self.at += length;
+        &rest[..length]
     }
 }

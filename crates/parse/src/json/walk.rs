@@ -1,81 +1,100 @@
 //! From a JSON value to pieces. The reader bounds nesting at 128 levels, so the
 //! recursion here is bounded too.
 
+use std::ops::Range;
+
 use model::{AtomKind, Table};
 
-use super::value::Json;
+use super::value::{Field, Json, Value};
 use crate::Error;
 use crate::builder::{Piece, TextBuilder};
+use crate::encoding::Places;
 
-pub(super) fn document(value: &Json, out: &mut TextBuilder) -> Result<(), Error> {
-    section(value, 1, out)
+/// Where pieces go, with their places in the file.
+pub(super) struct Walk<'a> {
+    pub(super) text: &'a str,
+    pub(super) places: &'a Places,
+    pub(super) out: &'a mut TextBuilder,
 }
 
-fn section(value: &Json, level: u8, out: &mut TextBuilder) -> Result<(), Error> {
-    match value {
-        Json::Object(fields) => {
-            let (flat, deep): (Vec<_>, Vec<_>) = fields.iter().partition(|(_, v)| is_flat(v));
-            let lines = flat
-                .iter()
-                .map(|(name, v)| format!("{name}: {}", flat_text(v)));
-            let lines: Vec<String> = lines.collect();
-            out.push(Piece::new(AtomKind::Paragraph, lines.join("\n")))?;
-            for (name, value) in deep {
-                let heading = AtomKind::Heading {
-                    level: level.min(6),
-                };
-                out.push(Piece::new(heading, name.as_str()))?;
-                section(value, level + 1, out)?;
+impl Walk<'_> {
+    pub(super) fn section(&mut self, value: &Value, level: u8) -> Result<(), Error> {
+        match &value.json {
+            Json::Object(fields) => self.object(fields, level),
+            Json::Array(items) => match table(items) {
+                Some(table) => self.push(Piece::table(table), &value.range),
+                None => items.iter().try_for_each(|item| self.section(item, level)),
+            },
+            Json::Scalar(text) => {
+                let piece = Piece::new(AtomKind::Paragraph, text.as_str());
+                self.push(piece, &value.range)
             }
-            Ok(())
         }
-        Json::Array(items) => match table(items) {
-            Some(table) => out.push(Piece::table(table)),
-            None => items.iter().try_for_each(|item| section(item, level, out)),
-        },
-        Json::Scalar(text) => out.push(Piece::new(AtomKind::Paragraph, text.as_str())),
+    }
+
+    fn object(&mut self, fields: &[Field], level: u8) -> Result<(), Error> {
+        let (flat, deep): (Vec<_>, Vec<_>) = fields.iter().partition(|f| is_flat(&f.value));
+        if let (Some(first), Some(last)) = (flat.first(), flat.last()) {
+            let line = |field: &&Field| format!("{}: {}", field.name, flat_text(&field.value));
+            let lines: Vec<String> = flat.iter().map(line).collect();
+            let piece = Piece::new(AtomKind::Paragraph, lines.join("\n"));
+            self.push(piece, &(first.range.start..last.value.range.end))?;
+        }
+        for field in deep {
+            let heading = AtomKind::Heading {
+                level: level.min(6),
+            };
+            self.push(Piece::new(heading, field.name.as_str()), &field.range)?;
+            self.section(&field.value, level + 1)?;
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, piece: Piece, range: &Range<usize>) -> Result<(), Error> {
+        let (start, end) = self.places.range(self.text, range.start, range.end);
+        self.out.push(piece.from_source(start, end))
     }
 }
 
 /// One value as one paragraph: `name: value` lines, inner names joined by dots.
-pub(crate) fn record(value: &Json) -> String {
+pub(crate) fn record(value: &Value) -> String {
     let mut lines = Vec::new();
     flatten("", value, &mut lines);
     lines.join("\n")
 }
 
-fn flatten(name: &str, value: &Json, lines: &mut Vec<String>) {
+fn flatten(name: &str, value: &Value, lines: &mut Vec<String>) {
     let inner = |key: &str| match name {
         "" => key.to_owned(),
         name => format!("{name}.{key}"),
     };
-    match value {
+    match &value.json {
         Json::Object(fields) => fields
             .iter()
-            .for_each(|(k, v)| flatten(&inner(k), v, lines)),
+            .for_each(|field| flatten(&inner(&field.name), &field.value, lines)),
         Json::Array(items) if !is_flat(value) => {
             items.iter().for_each(|item| flatten(name, item, lines));
         }
-        flat if name.is_empty() => lines.push(flat_text(flat)),
-        flat => lines.push(format!("{name}: {}", flat_text(flat))),
+        _ if name.is_empty() => lines.push(flat_text(value)),
+        _ => lines.push(format!("{name}: {}", flat_text(value))),
     }
 }
 
-fn is_flat(value: &Json) -> bool {
-    match value {
+fn is_flat(value: &Value) -> bool {
+    match &value.json {
         Json::Object(_) => false,
         Json::Array(items) => items.len() <= 32 && items.iter().all(is_scalar),
         Json::Scalar(_) => true,
     }
 }
 
-fn is_scalar(value: &Json) -> bool {
-    matches!(value, Json::Scalar(_))
+fn is_scalar(value: &Value) -> bool {
+    matches!(value.json, Json::Scalar(_))
 }
 
 /// Of a flat value; others have no text of their own.
-fn flat_text(value: &Json) -> String {
-    match value {
+fn flat_text(value: &Value) -> String {
+    match &value.json {
         Json::Scalar(text) => text.clone(),
         Json::Array(items) => items.iter().map(flat_text).collect::<Vec<_>>().join(", "),
         Json::Object(_) => String::new(),
@@ -83,25 +102,25 @@ fn flat_text(value: &Json) -> String {
 }
 
 /// Objects with the same flat fields, two or more of them, make a table.
-fn table(items: &[Json]) -> Option<Table> {
-    let Some(Json::Object(first)) = items.first() else {
+fn table(items: &[Value]) -> Option<Table> {
+    let Json::Object(first) = &items.first()?.json else {
         return None;
     };
-    let names: Vec<String> = first.iter().map(|(name, _)| name.clone()).collect();
+    let names: Vec<String> = first.iter().map(|field| field.name.clone()).collect();
     let mut rows = vec![names.clone()];
     for item in items {
-        let Json::Object(fields) = item else {
+        let Json::Object(fields) = &item.json else {
             return None;
         };
         let same = fields.len() == names.len()
             && fields
                 .iter()
                 .zip(&names)
-                .all(|((field, value), name)| field == name && is_flat(value));
+                .all(|(field, name)| field.name == *name && is_flat(&field.value));
         if !same {
             return None;
         }
-        rows.push(fields.iter().map(|(_, value)| flat_text(value)).collect());
+        rows.push(fields.iter().map(|field| flat_text(&field.value)).collect());
     }
     (items.len() >= 2 && names.len() <= 12).then_some(Table {
         header_rows: 1,

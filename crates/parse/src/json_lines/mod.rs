@@ -4,7 +4,7 @@
 use model::{AtomKind, Parsed};
 
 use crate::builder::{Piece, TextBuilder};
-use crate::json::{self, Json};
+use crate::json::{self, Value};
 use crate::stream::{self, Blocks, Line};
 use crate::{Error, Format, Input, Limits};
 
@@ -50,7 +50,7 @@ impl Blocks for Records {
         if line.text.trim().is_empty() {
             return Ok(());
         }
-        match serde_json::from_str::<Json>(line.text) {
+        match Value::read(line.text) {
             Ok(value) => out.push(
                 Piece::new(AtomKind::Paragraph, json::record(&value))
                     .from_source(line.start, line.end),

@@ -1,8 +1,11 @@
 //! Cuts bytes into lines before decoding them, so every line knows its source range.
 
-use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
+use std::borrow::Cow;
+
+use encoding_rs::UTF_8;
 
 use crate::Error;
+use crate::encoding::Charset;
 
 /// A line without its end.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +16,8 @@ pub(crate) struct Line<'a> {
     pub(crate) end: u64,
     /// The piece of an overlong line: the next one goes on without a line end between them.
     pub(crate) cut: bool,
+    /// Ended by a form feed: the next one begins a page.
+    pub(crate) ends_page: bool,
     /// Whether offsets in `text` are offsets in the source too.
     pub(crate) exact: bool,
 }
@@ -20,7 +25,7 @@ pub(crate) struct Line<'a> {
 type Sink<'s> = &'s mut dyn FnMut(Line<'_>) -> Result<(), Error>;
 
 pub(crate) struct Lines {
-    encoding: &'static Encoding,
+    charset: Charset,
     /// What has arrived of a line whose end has not.
     open: Vec<u8>,
     /// How far `open` has been searched for a line end.
@@ -29,27 +34,44 @@ pub(crate) struct Lines {
     position: u64,
     longest: usize,
     lost: u64,
+    shifts: Shifts,
 }
 
 impl Lines {
-    pub(crate) fn new(encoding: &'static Encoding, position: u64, longest: usize) -> Self {
+    pub(crate) fn new(charset: Charset, position: u64, longest: usize) -> Self {
         Self {
-            encoding,
+            charset,
             open: Vec::new(),
             searched: 0,
             position,
             longest,
             lost: 0,
+            shifts: Shifts::default(),
         }
     }
 
-    pub(crate) fn encoding(&self) -> &'static Encoding {
-        self.encoding
+    /// Goes on where text of an encoding with states stood in this one.
+    #[must_use]
+    pub(crate) fn shifted(mut self, escape: Option<[u8; 3]>) -> Self {
+        self.shifts.now = escape;
+        self
+    }
+
+    pub(crate) fn charset(&self) -> Charset {
+        self.charset
     }
 
     /// The first source byte not handed on.
     pub(crate) fn position(&self) -> u64 {
         self.position
+    }
+
+    /// The state in which a line or piece of one that was handed on, or is next, begins.
+    pub(crate) fn shift_at(&self, position: u64) -> Option<[u8; 3]> {
+        match position == self.position {
+            true => self.shifts.now,
+            false => self.shifts.at(position),
+        }
     }
 
     /// How many lines held bytes that are no characters of the encoding.
@@ -69,7 +91,7 @@ impl Lines {
         self.emit(true, sink)?;
         if !self.open.is_empty() {
             let rest = std::mem::take(&mut self.open);
-            self.line(&rest, false, sink)?;
+            self.line(&rest, Ended::Line, sink)?;
             self.position += rest.len() as u64;
         }
         Ok(())
@@ -80,13 +102,13 @@ impl Lines {
         let mut from = 0;
         loop {
             let search = from + self.searched;
-            if let Some((end, next)) = self.line_end(&open, search, last) {
-                self.line(&open[from..end], false, sink)?;
+            if let Some((end, next, ended)) = self.line_end(&open, from, search, last) {
+                self.line(&open[from..end], ended, sink)?;
                 self.position += (next - from) as u64;
                 from = next;
             } else if open.len() - from > self.longest {
-                let end = from + cut_at(self.encoding, &open[from..from + self.longest]);
-                self.line(&open[from..end], true, sink)?;
+                let end = from + self.cut_at(&open[from..from + self.longest]);
+                self.line(&open[from..end], Ended::Not, sink)?;
                 self.position += (end - from) as u64;
                 from = end;
             } else {
@@ -96,93 +118,172 @@ impl Lines {
         }
         self.open = open[from..].to_vec();
         // The last few bytes are looked at again: a line end may be cut in two.
-        self.searched = self.open.len().saturating_sub(4) & !1;
+        self.searched = self.open.len().saturating_sub(8) & !3;
         Ok(())
     }
 
-    /// The next line end at or after `from`: where it begins and where the next line does.
-    fn line_end(&self, bytes: &[u8], from: usize, last: bool) -> Option<(usize, usize)> {
-        let (wide, high) = match self.encoding {
-            e if e == UTF_16LE => (2, 1),
-            e if e == UTF_16BE => (2, 0),
-            _ => return narrow_line_end(bytes, from, last),
-        };
-        let unit = |at: usize| {
-            let pair = bytes.get(at..at + wide)?;
-            Some(if high == 1 {
-                u16::from_le_bytes([pair[0], pair[1]])
-            } else {
-                u16::from_be_bytes([pair[0], pair[1]])
-            })
-        };
-        let mut at = from;
+    /// The next line end at or after `search`: where it begins and where the next line does.
+    /// The line begins at `from`.
+    fn line_end(
+        &self,
+        bytes: &[u8],
+        from: usize,
+        search: usize,
+        last: bool,
+    ) -> Option<(usize, usize, Ended)> {
+        let (width, unit) = self.charset.unit();
+        if width == 1 {
+            return narrow_line_end(bytes, search, last);
+        }
+        let unit = |at: usize| bytes.get(at..at + width).map(unit);
+        // Units are counted from the beginning of the line.
+        let mut at = search - (search - from) % width;
         while let Some(u) = unit(at) {
-            match (u, unit(at + wide)) {
-                (0x0a, _) => return Some((at, at + wide)),
-                (0x0d, Some(0x0a)) => return Some((at, at + 2 * wide)),
-                (0x0d, None) if !last => return None,
-                (0x0d, _) => return Some((at, at + wide)),
-                _ => at += wide,
+            if matches!(u, 0x0a | 0x0c | 0x0d) {
+                return ended(at, width, u, unit(at + width), last);
             }
+            at += width;
         }
         None
     }
 
-    fn line(&mut self, raw: &[u8], cut: bool, sink: Sink<'_>) -> Result<(), Error> {
-        let (text, lost) = self.encoding.decode_without_bom_handling(raw);
+    fn line(&mut self, raw: &[u8], ended: Ended, sink: Sink<'_>) -> Result<(), Error> {
+        let bytes = match self.charset.is_stateful() {
+            true => self.shifts.pass(raw, self.position),
+            false => Cow::Borrowed(raw),
+        };
+        let (text, lost) = self.charset.decode(&bytes);
         self.lost += u64::from(lost);
         sink(Line {
             text: &text,
             start: self.position,
             end: self.position + raw.len() as u64,
-            cut,
-            exact: text.len() == raw.len() && !lost,
+            cut: ended == Ended::Not,
+            ends_page: ended == Ended::Page,
+            exact: self.is_exact(raw, lost),
         })
     }
+
+    fn is_exact(&self, raw: &[u8], lost: bool) -> bool {
+        let utf8 = self.charset == Charset::Web(UTF_8) && !lost;
+        let (width, _) = self.charset.unit();
+        utf8 || width == 1 && !self.charset.is_stateful() && raw.is_ascii()
+    }
+
+    /// Where an overlong line may be cut: at a blank if there is one in its second half,
+    /// between two characters in any case.
+    fn cut_at(&self, raw: &[u8]) -> usize {
+        let half = raw.len() / 2;
+        let (width, _) = self.charset.unit();
+        if width == 1
+            && let Some(blank) = raw[half..].iter().rposition(|b| *b == b' ')
+        {
+            return half + blank + 1;
+        }
+        if self.charset.is_stateful() {
+            return self.shifts.cut_at(raw);
+        }
+        // A character that is cut decodes to none.
+        let ends_whole = |end: &usize| {
+            let (text, _) = self.charset.decode(&raw[end - end.min(&64)..*end]);
+            !text.ends_with(char::REPLACEMENT_CHARACTER)
+        };
+        let even = raw.len() / width * width;
+        let ends = (0..4).map(|back| even - back * width);
+        match self.charset == Charset::Web(UTF_8) || width > 1 {
+            true => ends.clone().find(ends_whole).unwrap_or(even),
+            false => self.whole_pairs(raw),
+        }
+    }
+
+    /// In encodings of one byte or two only the beginning tells which bytes belong together.
+    fn whole_pairs(&self, raw: &[u8]) -> usize {
+        let whole = |end: &usize| {
+            let (text, _) = self.charset.decode(&raw[..*end]);
+            !text.ends_with(char::REPLACEMENT_CHARACTER)
+        };
+        let mut ends = (0..4).map(|back| raw.len() - back);
+        ends.find(whole).unwrap_or(raw.len())
+    }
 }
 
-/// In every encoding but UTF-16 the bytes of line ends stand for nothing else.
-fn narrow_line_end(bytes: &[u8], from: usize, last: bool) -> Option<(usize, usize)> {
-    let found = bytes[from..]
-        .iter()
-        .position(|b| matches!(b, b'\n' | b'\r'));
-    let at = from + found?;
-    match (bytes[at], bytes.get(at + 1)) {
-        (b'\n', _) => Some((at, at + 1)),
-        (_, Some(b'\n')) => Some((at, at + 2)),
-        (_, None) if !last => None,
-        _ => Some((at, at + 1)),
+/// Pieces whose state is kept: more than any format holds back.
+const REMEMBERED: usize = 1 << 16;
+
+/// The state of ISO-2022-JP, which outlives a piece of an overlong line.
+#[derive(Default)]
+struct Shifts {
+    /// The escape in force; none in ASCII.
+    now: Option<[u8; 3]>,
+    /// Where pieces began that did not begin in ASCII.
+    before: Vec<(u64, [u8; 3])>,
+}
+
+impl Shifts {
+    /// The bytes with the escape in force before them; then the last one in them is.
+    fn pass<'r>(&mut self, raw: &'r [u8], position: u64) -> Cow<'r, [u8]> {
+        let shift = self.now;
+        if let Some(last) = raw.windows(3).rfind(|escape| is_escape(escape)) {
+            let escape = [last[0], last[1], last[2]];
+            self.now = Some(escape).filter(|escape| escape != b"\x1b(B");
+        }
+        let Some(shift) = shift else {
+            return Cow::Borrowed(raw);
+        };
+        if self.before.len() == REMEMBERED {
+            self.before.drain(..REMEMBERED / 2);
+        }
+        self.before.push((position, shift));
+        Cow::Owned([&shift[..], raw].concat())
+    }
+
+    fn at(&self, position: u64) -> Option<[u8; 3]> {
+        let found = self.before.iter().rfind(|(at, _)| *at == position);
+        found.map(|(_, shift)| *shift)
+    }
+
+    /// Before the last escape, or between two characters of the last run.
+    fn cut_at(&self, raw: &[u8]) -> usize {
+        match raw.windows(3).rposition(is_escape) {
+            Some(at) if at > raw.len() / 2 => at,
+            Some(at) => at + 3 + (raw.len() - at - 3) / 2 * 2,
+            None => raw.len() / 2 * 2,
+        }
     }
 }
 
-/// Where an overlong line may be cut: at a blank if there is one in its second
-/// half, between two characters in any case.
-fn cut_at(encoding: &'static Encoding, raw: &[u8]) -> usize {
-    if encoding == UTF_16LE || encoding == UTF_16BE {
-        return cut_utf16(encoding, raw);
-    }
-    let half = raw.len() / 2;
-    if let Some(blank) = raw[half..].iter().rposition(|b| *b == b' ') {
-        return half + blank + 1;
-    }
-    let back = raw.iter().rev().take(4).position(|b| b & 0xc0 != 0x80);
-    match back {
-        Some(back) if encoding == encoding_rs::UTF_8 => raw.len() - back - 1,
-        _ => raw.len(),
-    }
+fn is_escape(three: &[u8]) -> bool {
+    three[0] == 0x1b && matches!(three[1], b'(' | b'$')
 }
 
-fn cut_utf16(encoding: &'static Encoding, raw: &[u8]) -> usize {
-    let even = raw.len() & !1;
-    let high = if encoding == UTF_16LE {
-        even - 1
-    } else {
-        even - 2
-    };
-    // A high surrogate stays with its second half.
-    if matches!(raw[high], 0xd8..=0xdb) {
-        even - 2
-    } else {
-        even
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    Line,
+    Page,
+    /// It goes on in the next piece.
+    Not,
+}
+
+/// In every encoding of single bytes and pairs the bytes of line ends stand for nothing else.
+fn narrow_line_end(bytes: &[u8], from: usize, last: bool) -> Option<(usize, usize, Ended)> {
+    let is_end = |b: &u8| matches!(b, b'\n' | b'\r' | 0x0c);
+    let at = from + bytes[from..].iter().position(is_end)?;
+    let unit = |at: usize| bytes.get(at).map(|b| u32::from(*b));
+    ended(at, 1, unit(at)?, unit(at + 1), last)
+}
+
+/// What ends at `at`, and where the next line begins; `None` if that is still to be seen.
+fn ended(
+    at: usize,
+    width: usize,
+    unit: u32,
+    next: Option<u32>,
+    last: bool,
+) -> Option<(usize, usize, Ended)> {
+    match (unit, next) {
+        (0x0c, _) => Some((at, at + width, Ended::Page)),
+        (0x0d, Some(0x0a)) => Some((at, at + 2 * width, Ended::Line)),
+        (0x0d, None) if !last => None,
+        _ => Some((at, at + width, Ended::Line)),
     }
 }

@@ -14,7 +14,8 @@ use model::{Atom, Parsed, Warning};
 use serde::{Deserialize, Serialize};
 
 use crate::builder::{Position, TextBuilder};
-use crate::{Error, Format, Limits, csv, encoding, json_lines, language, md, text};
+use crate::encoding::{self, Charset};
+use crate::{Error, Format, Limits, csv, json_lines, language, md, text};
 
 /// A slice is handed out once it holds this much text.
 const SLICE_BYTES: u64 = 256 << 10;
@@ -29,6 +30,9 @@ pub struct Checkpoint {
     pub text: Position,
     /// Name of the encoding; `None` before enough has been seen to tell.
     pub encoding: Option<String>,
+    /// The escape in force there, in an encoding that has some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shift: Option<[u8; 3]>,
     /// What a format must remember of the part before, such as a table's header.
     pub memory: Memory,
 }
@@ -87,6 +91,7 @@ impl Stream {
                 source_byte: 0,
                 text: Position::default(),
                 encoding: None,
+                shift: None,
                 memory: Memory::default(),
             },
             limits,
@@ -94,13 +99,12 @@ impl Stream {
     }
 
     pub fn resume(from: Checkpoint, limits: &Limits) -> Self {
-        let encoding = from
-            .encoding
-            .as_deref()
-            .and_then(|name| encoding_rs::Encoding::for_label(name.as_bytes()));
+        let charset = from.encoding.as_deref().and_then(Charset::named);
+        let longest = longest_line(from.format);
+        let lines = |charset| Lines::new(charset, from.source_byte, longest).shifted(from.shift);
         Self {
             format: from.format,
-            lines: encoding.map(|e| Lines::new(e, from.source_byte, longest_line(from.format))),
+            lines: charset.map(lines),
             head: Vec::new(),
             blocks: blocks(&from, limits),
             out: TextBuilder::at(limits, from.text),
@@ -136,12 +140,12 @@ impl Stream {
     fn open(&mut self) -> Result<(), Error> {
         let head = std::mem::take(&mut self.head);
         let sample = &head[..head.len().min(Format::HEAD_BYTES)];
-        let encoding = encoding::detect(sample).ok_or_else(|| Error::Unsupported {
+        let told = encoding::detect_with_mark(sample);
+        let (charset, mark) = told.ok_or_else(|| Error::Unsupported {
             what: "a binary file of unknown kind".to_owned(),
         })?;
-        let mark = encoding::bom(sample).map_or(0, |(_, length)| length);
         let start = self.start.source_byte + mark as u64;
-        self.lines = Some(Lines::new(encoding, start, longest_line(self.format)));
+        self.lines = Some(Lines::new(charset, start, longest_line(self.format)));
         self.lines_of(&head[mark..])
     }
 
@@ -160,7 +164,7 @@ impl Stream {
         lines.end(&mut |line| blocks.line(line, out))?;
         blocks.end(out)?;
         if lines.lost() > 0 {
-            let (lost, name) = (lines.lost(), lines.encoding().name());
+            let (lost, name) = (lines.lost(), lines.charset().name());
             out.warn(format!("{lost} lines hold bytes that are not {name}"));
         }
         Ok(())
@@ -186,11 +190,13 @@ impl Stream {
     fn checkpoint(&self) -> Checkpoint {
         let lines = self.lines.as_ref();
         let read = lines.map_or(self.start.source_byte, Lines::position);
+        let source_byte = self.blocks.held_from().unwrap_or(read);
         Checkpoint {
             format: self.format,
-            source_byte: self.blocks.held_from().unwrap_or(read),
+            source_byte,
             text: self.out.position(),
-            encoding: lines.map(|lines| lines.encoding().name().to_owned()),
+            encoding: lines.map(|lines| lines.charset().name().to_owned()),
+            shift: lines.and_then(|lines| lines.shift_at(source_byte)),
             memory: self.blocks.memory(),
         }
     }

@@ -84,7 +84,7 @@ fn a_stream_resumed_at_any_slice_emits_the_rest_and_nothing_twice() {
 fn source_ranges_cut_the_line_they_came_from() {
     let text = "First paragraph.\r\n\r\n\u{4f60}\u{597d}, second.\r\n";
     let parsed = whole(Format::Text, text.as_bytes(), &Limits::default()).unwrap();
-    let source = parsed.atoms[1].source.unwrap();
+    let source = parsed.atoms[1].source.clone().unwrap();
     assert_eq!(
         &text[source.start as usize..source.end as usize],
         "\u{4f60}\u{597d}, second."
@@ -112,4 +112,94 @@ fn a_line_without_end_is_read_in_pieces_of_bounded_size() {
         parsed.text.chars().filter(|c| *c == '\u{6f22}').count(),
         200_000
     );
+}
+
+const WORDS: &str = "\u{6c34}\u{8eca}\u{304c}\u{56de}\u{308b}\u{3002}";
+
+fn in_iso_2022_jp(text: &str) -> Vec<u8> {
+    let (bytes, _, lost) = encoding_rs::ISO_2022_JP.encode(text);
+    assert!(!lost);
+    bytes.into_owned()
+}
+
+#[test]
+fn a_text_with_escapes_is_cut_between_characters_and_resumed_in_its_state() {
+    // Lines far beyond the longest that is read in one piece.
+    let text = format!("{}\n\nlast {WORDS}\n", WORDS.repeat(60_000)).repeat(3);
+    let bytes = in_iso_2022_jp(&text);
+    let limits = Limits::default();
+    let all = slices(Stream::new(Format::Text, &limits), &bytes, 10_000);
+    let (read, atoms) = joined(&all);
+    let visible = |text: &str| {
+        text.chars()
+            .filter(|c| !c.is_whitespace())
+            .collect::<String>()
+    };
+    assert!(visible(&read) == visible(&text));
+    assert!(atoms.len() > 12 && all.len() > 2);
+    for done in 1..all.len() {
+        let from = all[done - 1].resume.clone();
+        let rest = &bytes[from.source_byte as usize..];
+        let resumed = slices(Stream::resume(from, &limits), rest, 7_777);
+        let mut together = all[..done].to_vec();
+        together.extend(resumed);
+        assert!(joined(&together) == joined(&all), "resumed after {done}");
+    }
+}
+
+#[test]
+fn an_overlong_line_is_cut_between_characters_in_every_encoding() {
+    let text = WORDS.repeat(40_000);
+    let wide = |units: Vec<u8>| [b"\xff\xfe".to_vec(), units].concat();
+    let files = [
+        encoding_rs::SHIFT_JIS.encode(&text).0.into_owned(),
+        encoding_rs::EUC_JP.encode(&text).0.into_owned(),
+        encoding_rs::GB18030.encode(&text).0.into_owned(),
+        wide(text.encode_utf16().flat_map(u16::to_le_bytes).collect()),
+        wide(
+            [0, 0]
+                .into_iter()
+                .chain(text.chars().flat_map(|c| (c as u32).to_le_bytes()))
+                .collect(),
+        ),
+        text.clone().into_bytes(),
+    ];
+    for file in files {
+        let parsed = whole(Format::Text, &file, &Limits::default()).unwrap();
+        assert!(parsed.warnings.is_empty(), "{:?}", parsed.warnings);
+        let read: String = parsed.text.split_whitespace().collect();
+        assert!(read == text);
+    }
+}
+
+#[test]
+fn a_range_in_another_encoding_is_of_its_own_bytes() {
+    // As long in UTF-16 as in UTF-8, but not at the same places.
+    let line = "# a\u{6c34} b\u{8eca} c d";
+    let text = format!("{line}\n\n{line}\n");
+    let bytes: Vec<u8> = format!("\u{feff}{text}")
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    let parsed = whole(Format::Markdown, &bytes, &Limits::default()).unwrap();
+    for atom in &parsed.atoms {
+        let source = atom.source.as_ref().unwrap();
+        let cut = &bytes[source.start as usize..source.end as usize];
+        let (cut, _) = encoding_rs::UTF_16LE.decode_without_bom_handling(cut);
+        assert!(cut.contains(&parsed.text[atom.span.bytes()]), "{cut}");
+    }
+}
+
+#[test]
+fn every_line_end_and_page_end_parts_paragraphs() {
+    for text in [
+        "one\rgoes on\r\rtwo\r",
+        "one\ngoes on\u{c}two\n",
+        "one\ngoes on\n\u{c}\ntwo",
+        "o\0ne\ngoes on\n\0\ntwo\n",
+    ] {
+        let parsed = whole(Format::Text, text.as_bytes(), &Limits::default()).unwrap();
+        assert_eq!(parsed.text, "one\ngoes on\n\ntwo", "{text:?}");
+        assert_eq!(parsed.atoms.len(), 2, "{text:?}");
+    }
 }

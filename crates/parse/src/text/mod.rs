@@ -17,26 +17,21 @@ const LONGEST: usize = 32 << 10;
 #[derive(Default)]
 pub(crate) struct Paragraphs {
     text: String,
-    lines: u32,
     source: Option<(u64, u64)>,
 }
 
 impl Blocks for Paragraphs {
     fn line(&mut self, line: Line<'_>, out: &mut TextBuilder) -> Result<(), Error> {
-        // A form feed ends a page, and with it the paragraph.
-        if line.text.trim().is_empty() || line.text.starts_with('\u{c}') {
-            self.flush(out)?;
-        }
-        if line.text.trim().is_empty() {
-            return Ok(());
+        if is_blank(line.text) {
+            return self.flush(out);
         }
         self.text.push_str(line.text);
         if !line.cut {
             self.text.push('\n');
         }
-        self.lines += 1;
         self.source = Some((self.source.map_or(line.start, |(start, _)| start), line.end));
-        if self.text.len() >= LONGEST {
+        // The end of a page is the end of a paragraph.
+        if self.text.len() >= LONGEST || line.ends_page {
             self.flush(out)?;
         }
         Ok(())
@@ -62,9 +57,13 @@ impl Paragraphs {
         };
         out.push(piece.from_source(start, end))?;
         self.text.clear();
-        self.lines = 0;
         Ok(())
     }
+}
+
+/// Without anything to see; a NUL is not.
+fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || c == '\0')
 }
 
 /// A title with a line of `=`, `-` or `~` under it (and perhaps above), as in

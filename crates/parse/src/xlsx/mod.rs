@@ -34,10 +34,15 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
         None => None,
     };
     let cells = cell::Cells::new(strings, styles.as_ref(), &workbook);
-    for (name, target) in sheets(&workbook, &relations) {
-        out.push(Piece::new(AtomKind::Heading { level: 1 }, name))?;
+    for (sheet, target) in sheets(&workbook, &relations) {
+        let name = sheet.attribute("name").unwrap_or_default();
+        let heading = Piece::new(AtomKind::Heading { level: 1 }, name);
+        out.push(heading.from_part(MAIN, sheet.source))?;
         let read = match archive.part(&target) {
-            Ok(Some(part)) => sheet::write(&mut Xml::new(part, FORMAT, limits), &cells, &mut out),
+            Ok(Some(part)) => {
+                let mut tables = sheet::Tables::new(&target, &cells, &mut out);
+                tables.read(&mut Xml::new(part, FORMAT, limits))
+            }
             Err(cause) => Err(cause),
             Ok(None) => {
                 let reason = format!("the sheet `{target}` is missing from the file");
@@ -50,8 +55,8 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
     Ok(out.finish(FORMAT))
 }
 
-/// Names and parts of the sheets a reader sees.
-fn sheets(workbook: &Element, relations: &Relations) -> Vec<(String, String)> {
+/// The sheets a reader sees, and their parts.
+fn sheets<'w>(workbook: &'w Element, relations: &Relations) -> Vec<(&'w Element, String)> {
     let list = workbook.child("x:sheets");
     let sheets = list.into_iter().flat_map(|list| list.children("x:sheet"));
     let shown =
@@ -59,7 +64,7 @@ fn sheets(workbook: &Element, relations: &Relations) -> Vec<(String, String)> {
     shown
         .filter_map(|sheet| {
             let target = &relations.get(sheet.related()?)?.target;
-            Some((sheet.attribute("name")?.to_owned(), target.clone()))
+            Some((sheet, target.clone()))
         })
         .collect()
 }

@@ -1,6 +1,6 @@
 //! One sheet, read row by row.
 
-use std::io::BufRead;
+use std::io::Read;
 
 use model::Table;
 
@@ -15,50 +15,60 @@ const BYTES: usize = 8 << 10;
 /// Columns beyond this are not placed by their letter: a lone cell far out would cost a row of blanks.
 const WIDEST: usize = 512;
 
-pub(super) fn write<R: BufRead>(
-    xml: &mut Xml<R>,
-    cells: &Cells,
-    out: &mut TextBuilder,
-) -> Result<(), Error> {
-    let mut tables = Tables::default();
-    let read = read(xml, cells, &mut tables, out);
-    // What stands before a damaged place is told all the same.
-    tables.flush(out)?;
-    read
-}
-
-fn read<R: BufRead>(
-    xml: &mut Xml<R>,
-    cells: &Cells,
-    tables: &mut Tables,
-    out: &mut TextBuilder,
-) -> Result<(), Error> {
-    while let Some(token) = xml.next()? {
-        if let Token::Start(element) = token
-            && element.name == "x:row"
-        {
-            let row = row(&xml.tree(element)?, cells);
-            tables.push(row, out)?;
-        }
-    }
-    Ok(())
-}
-
-#[derive(Default)]
-struct Tables {
+/// Rows on their way into tables.
+pub(super) struct Tables<'a> {
+    /// The name of the sheet's part.
+    part: &'a str,
+    cells: &'a Cells,
+    out: &'a mut TextBuilder,
     header: Vec<String>,
     rows: Vec<Vec<String>>,
     bytes: usize,
+    /// Where the rows since the last table stand.
+    source: Option<(u64, u64)>,
 }
 
-impl Tables {
+impl<'a> Tables<'a> {
+    pub(super) fn new(part: &'a str, cells: &'a Cells, out: &'a mut TextBuilder) -> Self {
+        Self {
+            part,
+            cells,
+            out,
+            header: Vec::new(),
+            rows: Vec::new(),
+            bytes: 0,
+            source: None,
+        }
+    }
+
+    pub(super) fn read<R: Read>(&mut self, xml: &mut Xml<R>) -> Result<(), Error> {
+        let read = self.read_rows(xml);
+        // What stands before a damaged place is told all the same.
+        self.flush()?;
+        read
+    }
+
+    fn read_rows<R: Read>(&mut self, xml: &mut Xml<R>) -> Result<(), Error> {
+        while let Some(token) = xml.next()? {
+            if let Token::Start(element) = token
+                && element.name == "x:row"
+            {
+                let tree = xml.tree(element)?;
+                self.push(row(&tree, self.cells), tree.source)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The first row stands above all tables; a blank row ends one and its header.
-    fn push(&mut self, row: Vec<String>, out: &mut TextBuilder) -> Result<(), Error> {
+    fn push(&mut self, row: Vec<String>, source: (u64, u64)) -> Result<(), Error> {
         if row.iter().all(|cell| cell.trim().is_empty()) {
-            self.flush(out)?;
+            self.flush()?;
             self.header.clear();
             return Ok(());
         }
+        let start = self.source.map_or(source.0, |(start, _)| start);
+        self.source = Some((start, source.1));
         if self.header.is_empty() {
             self.header = row;
             return Ok(());
@@ -66,26 +76,24 @@ impl Tables {
         self.bytes += row.iter().map(String::len).sum::<usize>();
         self.rows.push(row);
         if self.rows.len() >= ROWS || self.bytes >= BYTES {
-            self.flush_keeping_header(out)?;
+            self.flush()?;
         }
         Ok(())
     }
 
-    fn flush(&mut self, out: &mut TextBuilder) -> Result<(), Error> {
-        if self.header.is_empty() {
+    /// Closes a table, if there are rows that stand in none; the header stays.
+    fn flush(&mut self) -> Result<(), Error> {
+        let Some(source) = self.source.take() else {
             return Ok(());
-        }
-        self.flush_keeping_header(out)
-    }
-
-    fn flush_keeping_header(&mut self, out: &mut TextBuilder) -> Result<(), Error> {
+        };
         let mut rows = vec![self.header.clone()];
         rows.append(&mut self.rows);
         self.bytes = 0;
-        out.push(Piece::table(Table {
+        let table = Piece::table(Table {
             header_rows: 1,
             rows,
-        }))
+        });
+        self.out.push(table.from_part(self.part, source))
     }
 }
 

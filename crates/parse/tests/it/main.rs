@@ -1,5 +1,6 @@
 //! Sample documents made here, parsed through the public door.
 
+mod encodings;
 mod furniture;
 mod gaps;
 mod hostile;

@@ -4,8 +4,10 @@
 //! document types are skipped, whatever they declare. Nesting and the size of
 //! one tree are bounded while reading.
 
+mod utf8;
+
 use std::cell::Cell;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::rc::Rc;
 
 use quick_xml::NsReader;
@@ -15,6 +17,8 @@ use quick_xml::name::ResolveResult;
 use crate::archive::from_io;
 use crate::{Budget, Error, Format, Limits};
 
+use utf8::Utf8;
+
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Element {
     /// Local name after the usual prefix of its namespace, such as `w:p`.
@@ -22,6 +26,8 @@ pub(crate) struct Element {
     /// By local name; where two differ in their namespace only, the first counts.
     attributes: Vec<(String, String)>,
     pub(crate) nodes: Vec<Node>,
+    /// From the beginning of its first tag to the end of its last, in the bytes of its part.
+    pub(crate) source: (u64, u64),
 }
 
 #[derive(Debug, Clone)]
@@ -109,7 +115,7 @@ pub(crate) enum Token {
 }
 
 pub(crate) struct Xml<R> {
-    reader: NsReader<R>,
+    reader: NsReader<BufReader<Metered<Utf8<R>>>>,
     buffer: Vec<u8>,
     format: Format,
     limits: Limits,
@@ -117,11 +123,13 @@ pub(crate) struct Xml<R> {
     /// An empty element's end, still to be told.
     pending_end: bool,
     token_bytes: Rc<Cell<u64>>,
+    /// Where the last token stood in what was read.
+    token: (u64, u64),
 }
 
 /// Ends in an error when a single token grows beyond a limit: the reader above
 /// keeps one token in memory, however long.
-pub(crate) struct Metered<R> {
+struct Metered<R> {
     inner: R,
     token_bytes: Rc<Cell<u64>>,
     limit: u64,
@@ -138,11 +146,11 @@ impl<R: Read> Read for Metered<R> {
     }
 }
 
-impl<R: Read> Xml<BufReader<Metered<R>>> {
+impl<R: Read> Xml<R> {
     pub(crate) fn new(source: R, format: Format, limits: &Limits) -> Self {
         let token_bytes = Rc::new(Cell::new(0));
         let source = Metered {
-            inner: source,
+            inner: Utf8::new(source),
             token_bytes: Rc::clone(&token_bytes),
             limit: limits.text_bytes,
         };
@@ -159,11 +167,10 @@ impl<R: Read> Xml<BufReader<Metered<R>>> {
             depth: 0,
             pending_end: false,
             token_bytes,
+            token: (0, 0),
         }
     }
-}
 
-impl<R: BufRead> Xml<R> {
     pub(crate) fn next(&mut self) -> Result<Option<Token>, Error> {
         if std::mem::take(&mut self.pending_end) {
             return Ok(Some(Token::End));
@@ -171,10 +178,12 @@ impl<R: BufRead> Xml<R> {
         loop {
             self.buffer.clear();
             self.token_bytes.set(0);
+            let start = self.reader.buffer_position();
             let event = match self.reader.read_event_into(&mut self.buffer) {
                 Ok(event) => event.into_owned(),
                 Err(cause) => return Err(xml_error(self.format, &cause)),
             };
+            self.token = (start, self.reader.buffer_position());
             match event {
                 Event::Start(start) => {
                     self.deeper()?;
@@ -226,7 +235,8 @@ impl<R: BufRead> Xml<R> {
                     add_text(open.last_mut().expect("never empty"), text);
                 }
                 token @ (Some(Token::End) | None) => {
-                    let done = open.pop().expect("never empty");
+                    let mut done = open.pop().expect("never empty");
+                    done.source.1 = self.source().1;
                     match open.last_mut() {
                         Some(parent) => parent.nodes.push(Node::Element(done)),
                         None => return Ok(done),
@@ -241,6 +251,13 @@ impl<R: BufRead> Xml<R> {
                 return Err(over(Budget::TextBytes, self.limits.text_bytes));
             }
         }
+    }
+
+    /// The bytes of the part the last token was read from.
+    pub(crate) fn source(&self) -> (u64, u64) {
+        let (start, end) = self.token;
+        let utf8 = &self.reader.get_ref().get_ref().inner;
+        utf8.source(start, end)
     }
 
     fn deeper(&mut self) -> Result<(), Error> {
@@ -266,6 +283,7 @@ impl<R: BufRead> Xml<R> {
             name,
             attributes: attributes(start),
             nodes: Vec::new(),
+            source: self.source(),
         }
     }
 }
