@@ -1,4 +1,4 @@
-//! Text of a paragraph: spans, blanks, breaks, notes and text boxes.
+//! Text of a paragraph: spans, blanks, breaks, notes, pictures and text boxes.
 
 use crate::xml::{Element, Node};
 
@@ -6,19 +6,29 @@ use crate::xml::{Element, Node};
 pub(super) struct Inline<'a> {
     pub(super) text: String,
     pub(super) boxes: Vec<&'a Element>,
+    /// What pictures show, where it is said, and where.
+    pub(super) pictures: Vec<(String, (u64, u64))>,
+    pub(super) anchor: Option<String>,
+}
+
+/// A note in the order of the places that cite them.
+pub(super) struct Note {
+    pub(super) marker: String,
+    pub(super) text: String,
+    pub(super) source: (u64, u64),
 }
 
 /// A run of blanks is written as a count, which is not believed beyond this.
 const MOST_BLANKS: usize = 64;
 
 impl<'a> Inline<'a> {
-    pub(super) fn read(element: &'a Element, notes: &mut Vec<(String, String)>) -> Self {
+    pub(super) fn read(element: &'a Element, notes: &mut Vec<Note>) -> Self {
         let mut inline = Self::default();
         inline.content(element, notes);
         inline
     }
 
-    fn content(&mut self, parent: &'a Element, notes: &mut Vec<(String, String)>) {
+    fn content(&mut self, parent: &'a Element, notes: &mut Vec<Note>) {
         for node in &parent.nodes {
             match node {
                 Node::Text(text) => self.text.push_str(text),
@@ -27,7 +37,7 @@ impl<'a> Inline<'a> {
         }
     }
 
-    fn element(&mut self, element: &'a Element, notes: &mut Vec<(String, String)>) {
+    fn element(&mut self, element: &'a Element, notes: &mut Vec<Note>) {
         match element.name.as_str() {
             "text:s" => {
                 let count = element.attribute("c").and_then(|c| c.parse().ok());
@@ -36,29 +46,73 @@ impl<'a> Inline<'a> {
             }
             "text:tab" => self.text.push('\t'),
             "text:line-break" => self.text.push('\n'),
-            "text:note" => {
-                let marker = (notes.len() + 1).to_string();
-                self.text.push_str(&format!("[^{marker}]"));
-                let body = element.child("text:note-body");
-                notes.push((marker, body.map(lines).unwrap_or_default()));
-            }
+            "text:note" => self.note(element, notes),
+            "text:bookmark" | "text:bookmark-start" => self.bookmark(element),
             "draw:text-box" => self.boxes.push(element),
+            "draw:frame" => {
+                self.picture(element);
+                self.content(element, notes);
+            }
             "office:annotation" | "office:annotation-end" | "text:ruby-text" => {}
-            "svg:desc" | "svg:title" => {}
+            "svg:desc" | "svg:title" | "draw:object" | "draw:object-ole" => {}
             _ => self.content(element, notes),
+        }
+    }
+
+    fn note(&mut self, element: &Element, notes: &mut Vec<Note>) {
+        let marker = (notes.len() + 1).to_string();
+        self.text.push_str(&format!("[^{marker}]"));
+        let body = element.child("text:note-body");
+        notes.push(Note {
+            marker,
+            text: body.map(lines).unwrap_or_default(),
+            source: element.source,
+        });
+    }
+
+    fn bookmark(&mut self, element: &Element) {
+        let name = element.attribute("name");
+        let name = name.filter(|name| !name.starts_with('_'));
+        self.anchor = self.anchor.take().or(name.map(str::to_owned));
+    }
+
+    fn picture(&mut self, frame: &Element) {
+        let of = |name: &str| frame.child(name).map(Element::text);
+        let said = of("svg:desc").or_else(|| of("svg:title"));
+        if let Some(said) = said.filter(|said| !said.trim().is_empty()) {
+            self.pictures.push((said, frame.source));
         }
     }
 }
 
-/// The text below an element, paragraphs on lines of their own.
+/// The text below an element that is told apart from the body, such as a header or a note.
 pub(super) fn lines(root: &Element) -> String {
-    let mut paragraphs = Vec::new();
-    for name in ["text:p", "text:h"] {
-        root.find_all(name, &mut paragraphs);
-    }
-    let lines = paragraphs
-        .into_iter()
-        .map(|p| Inline::read(p, &mut Vec::new()).text);
-    let lines: Vec<String> = lines.filter(|line| !line.trim().is_empty()).collect();
+    lines_citing(root, &mut Vec::new())
+}
+
+/// The text below an element, paragraphs on lines of their own, in their order; what stands in
+/// a text box after the paragraph it hangs on.
+pub(super) fn lines_citing(root: &Element, notes: &mut Vec<Note>) -> String {
+    let mut lines = Vec::new();
+    collect(root, notes, &mut lines);
     lines.join("\n")
+}
+
+fn collect(parent: &Element, notes: &mut Vec<Note>, lines: &mut Vec<String>) {
+    for element in parent.elements() {
+        match element.name.as_str() {
+            "text:p" | "text:h" => {
+                let inline = Inline::read(element, notes);
+                let pictures = inline.pictures.into_iter().map(|(said, _)| said);
+                let said = std::iter::once(inline.text).chain(pictures);
+                let said = said.map(|line| line.trim().to_owned());
+                lines.extend(said.filter(|line| !line.is_empty()));
+                for inner in inline.boxes {
+                    collect(inner, notes, lines);
+                }
+            }
+            "office:annotation" | "text:tracked-changes" => {}
+            _ => collect(element, notes, lines),
+        }
+    }
 }

@@ -5,4 +5,5 @@ mod furniture;
 mod gaps;
 mod hostile;
 mod layout;
+mod odt;
 mod snapshots;
