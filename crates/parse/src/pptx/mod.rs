@@ -1,6 +1,8 @@
 //! Presentations: slide by slide, the title as a heading, then text, tables and notes.
 
+mod bullet;
 mod slide;
+mod table;
 
 use model::Parsed;
 
@@ -9,6 +11,8 @@ use crate::builder::TextBuilder;
 use crate::ooxml::{self, Relations, whole_part};
 use crate::xml::Element;
 use crate::{Error, Format, Input, Limits};
+
+use slide::Slide;
 
 const FORMAT: Format = Format::Pptx;
 const MAIN: &str = "ppt/presentation.xml";
@@ -19,13 +23,13 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
     ooxml::properties(&mut archive, FORMAT, input.limits, &mut out);
     for name in slides(&mut archive, input.limits)? {
         match whole_part(&mut archive, &name, FORMAT, input.limits) {
-            Ok(Some(root)) => slide::write(&root, &mut out)?,
+            Ok(Some(root)) => Slide::new(&name, &mut out).write(&root)?,
             Err(cause) => ooxml::gap(&name, cause, &mut out)?,
             Ok(None) => out.gap(None, format!("the slide `{name}` is missing from the file")),
         }
         let notes = notes(&mut archive, &name, input.limits, &mut out)?;
-        if let Some(root) = notes {
-            slide::write_notes(&root, &mut out)?;
+        if let Some((name, root)) = notes {
+            Slide::new(&name, &mut out).write_notes(&root)?;
         }
     }
     Ok(out.finish(FORMAT))
@@ -36,15 +40,16 @@ fn notes(
     slide: &str,
     limits: &Limits,
     out: &mut TextBuilder,
-) -> Result<Option<Element>, Error> {
+) -> Result<Option<(String, Element)>, Error> {
     let relations = Relations::of(archive, slide, FORMAT, limits).or_else(|cause| {
         ooxml::gap(slide, cause, out)?;
         Ok(Relations::default())
     })?;
-    match relations.first("notesSlide") {
-        Some(name) => ooxml::part_or_gap(archive, name, FORMAT, limits, out),
-        None => Ok(None),
-    }
+    let Some(name) = relations.first("notesSlide") else {
+        return Ok(None);
+    };
+    let root = ooxml::part_or_gap(archive, name, FORMAT, limits, out)?;
+    Ok(root.map(|root| (name.to_owned(), root)))
 }
 
 /// Names of the slides in the order they are shown.

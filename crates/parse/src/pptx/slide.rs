@@ -1,58 +1,113 @@
 //! One slide to pieces, shapes in the order they are kept.
 
-use model::{AtomKind, Table};
+use model::AtomKind;
 
 use crate::Error;
 use crate::builder::{Piece, TextBuilder};
 use crate::xml::Element;
 
-pub(super) fn write(root: &Element, out: &mut TextBuilder) -> Result<(), Error> {
-    let Some(tree) = root.at(&["p:cSld", "p:spTree"]) else {
-        return Ok(());
-    };
-    // The title may be kept anywhere; it is read first.
-    let mut shapes = Vec::new();
-    tree.find_all("p:sp", &mut shapes);
-    for shape in shapes.iter().filter(|shape| is_title(shape)) {
-        let text = paragraphs(shape)
-            .iter()
-            .map(|p| text(p))
-            .collect::<Vec<_>>()
-            .join(" ");
-        out.push(Piece::new(AtomKind::Heading { level: 1 }, text))?;
-    }
-    shapes_of(tree, out)
+use super::bullet::Bullets;
+use super::table;
+
+/// A slide, or the notes to one, and where what it says goes.
+pub(super) struct Slide<'a> {
+    /// The name of its part.
+    part: &'a str,
+    out: &'a mut TextBuilder,
 }
 
-pub(super) fn write_notes(root: &Element, out: &mut TextBuilder) -> Result<(), Error> {
-    let mut shapes = Vec::new();
-    root.find_all("p:sp", &mut shapes);
-    for shape in shapes
-        .into_iter()
-        .filter(|shape| placeholder(shape) == Some("body"))
-    {
-        for paragraph in paragraphs(shape) {
-            out.push(Piece::new(AtomKind::Paragraph, text(paragraph)))?;
+impl<'a> Slide<'a> {
+    pub(super) fn new(part: &'a str, out: &'a mut TextBuilder) -> Self {
+        Self { part, out }
+    }
+
+    pub(super) fn write(&mut self, root: &Element) -> Result<(), Error> {
+        let Some(tree) = root.at(&["p:cSld", "p:spTree"]) else {
+            return Ok(());
+        };
+        // The title may be kept anywhere; it is read first.
+        let mut shapes = Vec::new();
+        tree.find_all("p:sp", &mut shapes);
+        for shape in shapes.iter().filter(|shape| is_title(shape)) {
+            let lines: Vec<String> = paragraphs(shape).into_iter().map(text).collect();
+            let kind = AtomKind::Heading { level: 1 };
+            self.push(Piece::new(kind, lines.join(" ")), shape)?;
         }
+        self.shapes_of(tree)
     }
-    Ok(())
-}
 
-fn shapes_of(parent: &Element, out: &mut TextBuilder) -> Result<(), Error> {
-    for element in parent.elements() {
-        match element.name.as_str() {
-            "p:sp" if !is_title(element) => shape(element, out)?,
-            "p:grpSp" => shapes_of(element, out)?,
-            "p:graphicFrame" => frame(element, out)?,
-            "p:pic" => picture(element, out)?,
-            "mc:AlternateContent" => {
-                let told = element.child("mc:Choice").or(element.child("mc:Fallback"));
-                told.map_or(Ok(()), |told| shapes_of(told, out))?;
+    pub(super) fn write_notes(&mut self, root: &Element) -> Result<(), Error> {
+        let mut shapes = Vec::new();
+        root.find_all("p:sp", &mut shapes);
+        for shape in shapes
+            .into_iter()
+            .filter(|shape| placeholder(shape) == Some("body"))
+        {
+            for paragraph in paragraphs(shape) {
+                let piece = Piece::new(AtomKind::Paragraph, text(paragraph));
+                self.push(piece, paragraph)?;
             }
-            _ => {}
         }
+        Ok(())
     }
-    Ok(())
+
+    fn push(&mut self, piece: Piece, from: &Element) -> Result<(), Error> {
+        self.out.push(piece.from_part(self.part, from.source))
+    }
+
+    fn shapes_of(&mut self, parent: &Element) -> Result<(), Error> {
+        for element in parent.elements() {
+            match element.name.as_str() {
+                "p:sp" if !is_title(element) => self.shape(element)?,
+                "p:grpSp" => self.shapes_of(element)?,
+                "p:graphicFrame" => self.frame(element)?,
+                "p:pic" => self.picture(element)?,
+                "mc:AlternateContent" => {
+                    let told = element.child("mc:Choice").or(element.child("mc:Fallback"));
+                    told.map_or(Ok(()), |told| self.shapes_of(told))?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn shape(&mut self, shape: &Element) -> Result<(), Error> {
+        let kind = placeholder(shape);
+        let mut bullets = Bullets::default();
+        for paragraph in paragraphs(shape) {
+            let piece = match kind {
+                Some("ftr" | "sldNum" | "dt" | "hdr") => AtomKind::Furniture,
+                Some("obj" | "body") if !is_bare(paragraph) => bullets.item(paragraph),
+                _ if has_bullet(paragraph) => bullets.item(paragraph),
+                _ => AtomKind::Paragraph,
+            };
+            self.push(Piece::new(piece, text(paragraph)), paragraph)?;
+        }
+        Ok(())
+    }
+
+    fn frame(&mut self, frame: &Element) -> Result<(), Error> {
+        let mut tables = Vec::new();
+        frame.find_all("a:tbl", &mut tables);
+        for element in tables {
+            let table = table::read(element);
+            if !table.rows.is_empty() {
+                self.push(Piece::table(table), element)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn picture(&mut self, picture: &Element) -> Result<(), Error> {
+        let said = picture
+            .at(&["p:nvPicPr", "p:cNvPr"])
+            .and_then(|p| p.attribute("descr"));
+        self.push(
+            Piece::new(AtomKind::Figure, said.unwrap_or_default()),
+            picture,
+        )
+    }
 }
 
 fn placeholder(shape: &Element) -> Option<&str> {
@@ -64,33 +119,11 @@ fn is_title(shape: &Element) -> bool {
     matches!(placeholder(shape), Some("title" | "ctrTitle"))
 }
 
-fn paragraphs(shape: &Element) -> Vec<&Element> {
+pub(super) fn paragraphs(shape: &Element) -> Vec<&Element> {
     let body = shape.child("p:txBody").or(shape.child("a:txBody"));
     body.into_iter()
         .flat_map(|body| body.children("a:p"))
         .collect()
-}
-
-fn shape(shape: &Element, out: &mut TextBuilder) -> Result<(), Error> {
-    let kind = placeholder(shape);
-    for paragraph in paragraphs(shape) {
-        let piece = match kind {
-            Some("ftr" | "sldNum" | "dt" | "hdr") => AtomKind::Furniture,
-            Some("obj" | "body") if !is_bare(paragraph) => item(paragraph),
-            _ if has_bullet(paragraph) => item(paragraph),
-            _ => AtomKind::Paragraph,
-        };
-        out.push(Piece::new(piece, text(paragraph)))?;
-    }
-    Ok(())
-}
-
-fn item(paragraph: &Element) -> AtomKind {
-    let level = paragraph.child("a:pPr").and_then(|p| p.attribute("lvl"));
-    AtomKind::ListItem {
-        depth: level.and_then(|l| l.parse().ok()).unwrap_or(0),
-        marker: None,
-    }
 }
 
 fn has_bullet(paragraph: &Element) -> bool {
@@ -102,7 +135,7 @@ fn is_bare(paragraph: &Element) -> bool {
     paragraph.at(&["a:pPr", "a:buNone"]).is_some()
 }
 
-fn text(paragraph: &Element) -> String {
+pub(super) fn text(paragraph: &Element) -> String {
     let mut out = String::new();
     for element in paragraph.elements() {
         match element.name.as_str() {
@@ -114,35 +147,4 @@ fn text(paragraph: &Element) -> String {
         }
     }
     out
-}
-
-fn frame(frame: &Element, out: &mut TextBuilder) -> Result<(), Error> {
-    let mut tables = Vec::new();
-    frame.find_all("a:tbl", &mut tables);
-    for table in tables {
-        let rows: Vec<Vec<String>> = table.children("a:tr").map(row).collect();
-        let first_row = table.child("a:tblPr").and_then(|p| p.attribute("firstRow"));
-        if !rows.is_empty() {
-            out.push(Piece::table(Table {
-                header_rows: u32::from(first_row == Some("1")),
-                rows,
-            }))?;
-        }
-    }
-    Ok(())
-}
-
-fn row(row: &Element) -> Vec<String> {
-    let cell = |cell: &Element| {
-        let lines = paragraphs(cell).into_iter().map(text);
-        lines.collect::<Vec<_>>().join("\n")
-    };
-    row.children("a:tc").map(cell).collect()
-}
-
-fn picture(picture: &Element, out: &mut TextBuilder) -> Result<(), Error> {
-    let said = picture
-        .at(&["p:nvPicPr", "p:cNvPr"])
-        .and_then(|p| p.attribute("descr"));
-    out.push(Piece::new(AtomKind::Figure, said.unwrap_or_default()))
 }

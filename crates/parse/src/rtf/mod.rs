@@ -1,5 +1,6 @@
 //! Rich text: paragraphs, headings by style or outline level, tables, notes.
 
+mod code_page;
 mod reader;
 mod token;
 
@@ -13,8 +14,11 @@ const FORMAT: Format = Format::Rtf;
 pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
     let mut out = TextBuilder::new(input.limits);
     let mut reader = reader::Reader::new(&mut out, input.limits);
-    for token in token::Tokens::new(input.bytes) {
-        reader.token(token)?;
+    let mut tokens = token::Tokens::new(input.bytes);
+    let mut start = tokens.position();
+    while let Some(token) = tokens.next() {
+        reader.token(token, (start, tokens.position()))?;
+        start = tokens.position();
     }
     reader.finish()?;
     Ok(out.finish(FORMAT))

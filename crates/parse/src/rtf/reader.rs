@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use encoding_rs::{Encoding, WINDOWS_1252};
 use model::{AtomKind, Table};
 
+use super::code_page;
 use super::token::Token;
 use crate::builder::{Piece, TextBuilder};
 use crate::{Budget, Error, Limits};
@@ -28,13 +29,26 @@ struct Group {
     /// Characters that stand in for one `\u`, to be passed over.
     stand_ins: usize,
     hidden: bool,
+    font: i32,
 }
+
+/// A run of bytes of the file.
+type Place = (u64, u64);
 
 pub(super) struct Reader<'a> {
     out: &'a mut TextBuilder,
     limits: Limits,
     groups: Vec<Group>,
     code_page: &'static Encoding,
+    /// Code pages of fonts that have one of their own.
+    fonts: BTreeMap<i32, &'static Encoding>,
+    in_fonts: bool,
+    /// The token at hand.
+    token: Place,
+    /// Where the text, the side text and the rows read so far stand.
+    text_place: Option<Place>,
+    side_place: Option<Place>,
+    rows_place: Option<Place>,
     /// Bytes not yet decoded: characters of some code pages take two.
     bytes: Vec<u8>,
     skip: usize,
@@ -44,12 +58,14 @@ pub(super) struct Reader<'a> {
     marker: Option<String>,
     style: i32,
     outline: Option<u8>,
+    /// How deep in lists a paragraph stands.
+    level: u8,
     in_table: bool,
     row: Vec<String>,
     rows: Vec<Vec<String>>,
     /// Style numbers that are headings.
     headings: BTreeMap<i32, u8>,
-    notes: Vec<String>,
+    notes: Vec<(String, Option<Place>)>,
     /// The first half of a character that takes two `\\u`.
     half: Option<u16>,
     in_info: bool,
@@ -62,6 +78,12 @@ impl<'a> Reader<'a> {
             limits: *limits,
             groups: Vec::new(),
             code_page: WINDOWS_1252,
+            fonts: BTreeMap::new(),
+            in_fonts: false,
+            token: (0, 0),
+            text_place: None,
+            side_place: None,
+            rows_place: None,
             bytes: Vec::new(),
             skip: 0,
             starred: false,
@@ -70,6 +92,7 @@ impl<'a> Reader<'a> {
             marker: None,
             style: 0,
             outline: None,
+            level: 0,
             in_table: false,
             row: Vec::new(),
             rows: Vec::new(),
@@ -80,12 +103,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn token(&mut self, token: Token<'_>) -> Result<(), Error> {
+    /// Takes the next token, which stands at `place`.
+    pub(super) fn token(&mut self, token: Token<'_>, place: Place) -> Result<(), Error> {
+        self.token = place;
         match token {
             Token::Byte(byte) => {
                 if self.skip > 0 {
                     self.skip -= 1;
                 } else {
+                    self.note_place();
                     self.bytes.push(byte);
                 }
                 self.bounded()
@@ -112,11 +138,33 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The token at hand is part of what is being read.
+    fn note_place(&mut self) {
+        let Group { into, hidden, .. } = self.group();
+        let place = match into {
+            Target::Nowhere => return,
+            Target::Body if hidden => return,
+            Target::Body => &mut self.text_place,
+            _ => &mut self.side_place,
+        };
+        let start = place.map_or(self.token.0, |(start, _)| start);
+        *place = Some((start, self.token.1));
+    }
+
+    fn push(&mut self, piece: Piece, place: Option<Place>) -> Result<(), Error> {
+        let piece = match place {
+            Some((start, end)) => piece.from_source(start, end),
+            None => piece,
+        };
+        self.out.push(piece)
+    }
+
     fn group(&self) -> Group {
         self.groups.last().cloned().unwrap_or(Group {
             into: Target::Body,
             stand_ins: 1,
             hidden: false,
+            font: 0,
         })
     }
 
@@ -155,15 +203,16 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         let side = std::mem::take(&mut self.side);
+        let place = self.side_place.take();
         match closed {
             Target::Title => self.out.title(&side),
             Target::Author => self.out.property("author", &side),
             Target::Footnote => {
-                self.notes.push(side);
+                self.notes.push((side, place));
                 let number = self.notes.len();
                 self.text.push_str(&format!("[^{number}]"));
             }
-            Target::Furniture => self.out.push(Piece::new(AtomKind::Furniture, side))?,
+            Target::Furniture => self.push(Piece::new(AtomKind::Furniture, side), place)?,
             Target::Marker => self.marker = Some(side.trim().to_owned()),
             Target::StyleName | Target::Body | Target::Nowhere => {}
         }
@@ -204,6 +253,7 @@ impl<'a> Reader<'a> {
                 self.set(|group| group.into = into);
             }
             self.in_info |= name == "info";
+            self.in_fonts = name == "fonttbl";
             return Ok(());
         }
         if std::mem::take(&mut self.starred) {
@@ -215,11 +265,16 @@ impl<'a> Reader<'a> {
 
     fn formatting(&mut self, name: &str, number: Option<i32>) -> Result<(), Error> {
         match name {
-            "ansicpg" => self.code_page = code_page(number),
+            "ansicpg" => self.code_page = code_page::numbered(number),
+            "f" => self.set(|group| group.font = number.unwrap_or(0)),
+            "fcharset" if self.in_fonts => self.script(number.unwrap_or(0)),
             "u" => self.unicode(number.unwrap_or(0)),
             "uc" => self.set(|group| group.stand_ins = number.unwrap_or(1).clamp(0, 8) as usize),
             "v" => self.set(|group| group.hidden = number != Some(0)),
-            "plain" => self.set(|group| group.hidden = false),
+            "plain" => self.set(|group| {
+                group.hidden = false;
+                group.font = 0;
+            }),
             "par" | "sect" | "page" => self.paragraph()?,
             "line" => self.add("\n"),
             "tab" => self.add("\t"),
@@ -233,16 +288,31 @@ impl<'a> Reader<'a> {
             "pard" if self.group().into != Target::StyleName => {
                 self.style = 0;
                 self.outline = None;
+                self.level = 0;
                 self.in_table = false;
             }
             "intbl" => self.in_table = true,
+            "ilvl" => self.level = number.map_or(0, |n| n.clamp(0, 8) as u8),
             "s" => self.style = number.unwrap_or(0),
             "outlinelevel" => self.outline = number.and_then(|n| u8::try_from(n).ok()),
             "cell" | "nestcell" => self.row.push(std::mem::take(&mut self.text)),
-            "row" | "nestrow" => self.rows.push(std::mem::take(&mut self.row)),
+            "row" | "nestrow" => self.end_row(),
             _ => {}
         }
         Ok(())
+    }
+
+    /// What the font being described writes in.
+    fn script(&mut self, number: i32) {
+        if let Some(encoding) = code_page::of_script(number) {
+            self.fonts.insert(self.group().font, encoding);
+        }
+    }
+
+    fn end_row(&mut self) {
+        self.rows.push(std::mem::take(&mut self.row));
+        let places = self.rows_place.into_iter().chain(self.text_place.take());
+        self.rows_place = places.reduce(|(start, _), (_, end)| (start, end));
     }
 
     fn unicode(&mut self, number: i32) {
@@ -270,11 +340,18 @@ impl<'a> Reader<'a> {
             return;
         }
         let bytes = std::mem::take(&mut self.bytes);
-        let (text, _) = self.code_page.decode_without_bom_handling(&bytes);
-        self.add(&text);
+        let of_font = self.fonts.get(&self.group().font).copied();
+        let code_page = of_font.unwrap_or(self.code_page);
+        let (text, _) = code_page.decode_without_bom_handling(&bytes);
+        self.append(&text);
     }
 
     fn add(&mut self, text: &str) {
+        self.note_place();
+        self.append(text);
+    }
+
+    fn append(&mut self, text: &str) {
         let group = self.group();
         match group.into {
             Target::Nowhere => {}
@@ -299,6 +376,7 @@ impl<'a> Reader<'a> {
         }
         self.table()?;
         let text = std::mem::take(&mut self.text);
+        let place = self.text_place.take();
         let heading = self.outline.map(|level| level.saturating_add(1));
         let heading = heading
             .filter(|level| *level <= 9)
@@ -306,16 +384,17 @@ impl<'a> Reader<'a> {
         let kind = match (heading, self.marker.take()) {
             (Some(level), _) => AtomKind::Heading { level },
             (None, Some(marker)) => AtomKind::ListItem {
-                depth: 0,
+                depth: self.level,
                 marker: marker.chars().any(char::is_alphanumeric).then_some(marker),
             },
             (None, None) => AtomKind::Paragraph,
         };
-        self.out.push(Piece::new(kind, text))
+        self.push(Piece::new(kind, text), place)
     }
 
     fn table(&mut self) -> Result<(), Error> {
         let mut rows = std::mem::take(&mut self.rows);
+        let place = self.rows_place.take();
         rows.retain(|row| row.iter().any(|cell| !cell.trim().is_empty()));
         if rows.is_empty() {
             return Ok(());
@@ -324,7 +403,7 @@ impl<'a> Reader<'a> {
             header_rows: 0,
             rows,
         };
-        self.out.push(Piece::table(table))
+        self.push(Piece::table(table), place)
     }
 
     pub(super) fn finish(&mut self) -> Result<(), Error> {
@@ -332,10 +411,9 @@ impl<'a> Reader<'a> {
         self.in_table = false;
         self.groups.clear();
         self.paragraph()?;
-        for (at, note) in std::mem::take(&mut self.notes).into_iter().enumerate() {
+        for (at, (note, place)) in std::mem::take(&mut self.notes).into_iter().enumerate() {
             let marker = (at + 1).to_string();
-            self.out
-                .push(Piece::new(AtomKind::Footnote { marker }, note))?;
+            self.push(Piece::new(AtomKind::Footnote { marker }, note), place)?;
         }
         Ok(())
     }
@@ -358,18 +436,4 @@ fn destination(name: &str) -> Option<Target> {
         | "bkmkstart" | "bkmkend" | "xe" | "tc" | "deleted" => Target::Nowhere,
         _ => return None,
     })
-}
-
-fn code_page(number: Option<i32>) -> &'static Encoding {
-    let label = match number {
-        Some(932) => "shift_jis".to_owned(),
-        Some(936) => "gbk".to_owned(),
-        Some(949) => "euc-kr".to_owned(),
-        Some(950) => "big5".to_owned(),
-        Some(65001) => "utf-8".to_owned(),
-        Some(10000) => "macintosh".to_owned(),
-        Some(number) => format!("windows-{number}"),
-        None => return WINDOWS_1252,
-    };
-    Encoding::for_label(label.as_bytes()).unwrap_or(WINDOWS_1252)
 }

@@ -21,6 +21,11 @@ impl<'a> Tokens<'a> {
         Self { bytes, at: 0 }
     }
 
+    /// How far the file has been read.
+    pub(super) fn position(&self) -> u64 {
+        self.at as u64
+    }
+
     fn control(&mut self) -> Token<'a> {
         let Some(first) = self.bytes.get(self.at).copied() else {
             return Token::Symbol(b'\\');
