@@ -75,6 +75,15 @@ impl Records {
 
 impl Blocks for Records {
     fn line(&mut self, line: Line<'_>, out: &mut TextBuilder) -> Result<(), Error> {
+        if self.reader.is_none() {
+            if line.text.trim().is_empty() {
+                return Ok(());
+            }
+            if let Some(named) = record::named_separator(line.text) {
+                self.reader = Some(Reader::new(named));
+                return Ok(());
+            }
+        }
         let separator = || record::separator(line.text);
         let reader = self.reader.get_or_insert_with(|| Reader::new(separator()));
         let start = self.source.map_or(line.start, |(start, _)| start);

@@ -72,9 +72,22 @@ impl Reader {
     }
 }
 
-/// The separator a first line uses most.
+/// The separator a first line uses most, quoted fields apart.
 pub(super) fn separator(line: &str) -> char {
-    let count = |c: &char| line.matches(*c).count();
+    let bare: Vec<&str> = line.split('"').step_by(2).collect();
+    let count = |c: &char| {
+        bare.iter()
+            .map(|part| part.matches(*c).count())
+            .sum::<usize>()
+    };
     let candidates = ['|', ';', '\t', ','];
     candidates.into_iter().max_by_key(count).unwrap_or(',')
+}
+
+/// The separator a first line names, as spreadsheets write and understand it: `sep=;`.
+pub(super) fn named_separator(line: &str) -> Option<char> {
+    let (name, rest) = line.trim_end_matches(['\r', ' ']).split_at_checked(4)?;
+    let mut chars = rest.chars();
+    let named = chars.next().filter(|_| name.eq_ignore_ascii_case("sep="));
+    named.filter(|_| chars.next().is_none())
 }

@@ -7,3 +7,4 @@ mod hostile;
 mod layout;
 mod odt;
 mod snapshots;
+mod tables;
