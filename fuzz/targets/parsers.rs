@@ -29,12 +29,13 @@ fuzz_target!(|bytes: &[u8]| {
     let bytes = file.as_deref().unwrap_or(bytes);
     let parsed = parse::parse(bytes, &Hints::of_filename(NAME.as_str()), &limits());
     if let Ok(parsed) = parsed {
-        holds(&parsed);
+        holds(&parsed, bytes);
     }
 });
 
-/// What is true of everything read: spans cut the text, in order, without overlap.
-fn holds(parsed: &model::Parsed) {
+/// What is true of everything read: spans cut the text, in order, without overlap; sources cut
+/// the file.
+fn holds(parsed: &model::Parsed, bytes: &[u8]) {
     let mut end = 0;
     for atom in &parsed.atoms {
         assert!(atom.span.byte_start >= end, "atoms overlap");
@@ -44,6 +45,11 @@ fn holds(parsed: &model::Parsed) {
             atom.span.char_end - atom.span.char_start
         );
         end = atom.span.byte_end;
+        if let Some(source) = &atom.source {
+            assert!(source.start <= source.end, "a source ends before it begins");
+            let inside = source.end <= bytes.len() as u64;
+            assert!(source.part.is_some() || inside, "a source beyond the file");
+        }
     }
     parse::to_markdown(parsed);
 }

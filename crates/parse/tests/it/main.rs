@@ -7,4 +7,5 @@ mod hostile;
 mod layout;
 mod odt;
 mod snapshots;
+mod sources;
 mod tables;

@@ -23,7 +23,16 @@ fn listing(bytes: &[u8], name: &str) -> String {
             .unwrap_or_default();
         let source = atom
             .source
-            .map(|s| format!(" @{}..{}", s.start, s.end))
+            .as_ref()
+            .map(|s| {
+                let part = s.part.as_deref().unwrap_or_default();
+                format!(
+                    " @{part}{}{}..{}",
+                    if part.is_empty() { "" } else { ":" },
+                    s.start,
+                    s.end
+                )
+            })
             .unwrap_or_default();
         writeln!(out, "[{kind}]{anchor}{source}\n{text}").unwrap();
     }
