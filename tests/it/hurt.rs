@@ -98,3 +98,36 @@ fn a_text_too_large_to_hold_is_read_in_pieces_and_found() {
     assert_eq!(&whole[range(0)..range(1)], text(&hit["text"]));
     mill.digest();
 }
+
+#[test]
+fn a_text_beyond_the_limit_of_uploads_is_extracted_in_every_form_on_ones_own_machine() {
+    let mill = Mill::sqlite();
+    let row = |n: u32| format!("# Row {n}\n\nThe sack numbered {n} and its \"owner\".\n\n");
+    let ledger: String = (0..50_000).map(row).collect();
+    let folder = Folder::of(&[("ledger.md", &ledger)]);
+    let file = folder.file("ledger.md");
+    let told = |format: &str| {
+        let mut command = mill.command(&["extract", path(&file), "--format", format]);
+        let output = command.env("GRISTMILL_UPLOAD_MAX_MB", "1").output();
+        let output = output.expect("the binary starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        String::from_utf8(output.stdout).expect("output is UTF-8")
+    };
+    assert!(told("md") == format!("{}\n", ledger.trim_end()));
+    let whole: Value = serde_json::from_str(&told("json")).expect("one object");
+    assert!(text(&whole["text"]) == told("text"));
+    assert_eq!(text(&whole["media_type"]), "text/markdown");
+    assert_eq!(text(&whole["title"]), "Row 0");
+    let atoms = whole["atoms"].as_array().unwrap();
+    assert_eq!(atoms.len(), 100_000);
+    let cut = |range: &Value, from: &str, (start, end): (&str, &str)| {
+        let at = |name: &str| range[name].as_u64().unwrap() as usize;
+        from[at(start)..at(end)].to_owned()
+    };
+    let last = &atoms[99_999];
+    let words = "The sack numbered 49999 and its \"owner\".";
+    let span = ("byte_start", "byte_end");
+    assert_eq!(cut(&last["span"], text(&whole["text"]), span), words);
+    assert_eq!(cut(&last["source"], &ledger, ("start", "end")), words);
+}

@@ -43,6 +43,27 @@ impl Staged {
         }
     }
 
+    /// Whether it is a text that had better be read in [slices](Engine::slices).
+    pub fn is_large_text(&self, hints: &Hints) -> bool {
+        self.stored().is_some()
+            && matches!(self.format(hints), Ok(Some(format)) if format.streams())
+    }
+
+    /// Where it is stored; `None` where it is held in memory.
+    pub(crate) fn stored(&self) -> Option<&Key> {
+        match &self.body {
+            Body::Held(_) => None,
+            Body::Stored(key, _) => Some(key),
+        }
+    }
+
+    /// Its first bytes, enough to tell what it is; all of them where it is held in memory.
+    pub(crate) fn beginning(&self) -> &Bytes {
+        match &self.body {
+            Body::Held(bytes) | Body::Stored(_, bytes) => bytes,
+        }
+    }
+
     /// How much memory it takes until it is admitted.
     pub fn held(&self) -> usize {
         match &self.body {

@@ -207,7 +207,7 @@ impl Engine {
         let staged = self.stage(body, limit).await.map_err(|error| match error {
             StageError::TooLarge { limit } => Error::BadRequest {
                 what: "the file is too large",
-                why: format!("the limit is {limit} bytes"),
+                why: format!("the limit is {limit} bytes, which upload.max_mb sets"),
             },
             StageError::Body(cause) => Error::Source(sources::Error::Unreadable {
                 path: found.path.clone(),

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use catalog::{Artifacts, Prepared, Version};
 use futures::{Stream, StreamExt, TryStreamExt, future, stream};
-use model::{Atom, AtomKind, ContentHash, PageSize, Section, Unit, Warning};
+use model::{Atom, AtomKind, ContentHash, PageSize, Parsed, Section, Unit, Warning};
 use parse::{Format, Hints, Slice};
 use pipeline::structure::Outline;
 use pipeline::units::Tiler;
@@ -70,11 +70,12 @@ impl Engine {
     }
 }
 
-fn ranges<'o>(
+/// An object in pieces, read ahead of whoever takes them.
+pub(crate) fn ranges<'o>(
     objects: &'o Objects,
     key: &'o Key,
     size: u64,
-) -> impl Stream<Item = Result<Bytes, Error>> + Unpin + 'o {
+) -> impl Stream<Item = Result<Bytes, Error>> + Unpin + Send + 'o {
     let starts = (0..size).step_by(PIECE as usize);
     let pieces = stream::iter(starts).map(move |start| async move {
         let range = start..(start + PIECE).min(size);
@@ -119,7 +120,7 @@ fn outlet(objects: &Objects, key: Key) -> (Outlet, impl Future<Output = Result<(
 
 /// What a text says of itself, gathered slice by slice.
 #[derive(Default)]
-struct Said {
+pub struct Said {
     title: Option<String>,
     /// The first of the outermost headings so far.
     heading: Option<(u8, String)>,
@@ -129,7 +130,8 @@ struct Said {
 }
 
 impl Said {
-    fn hear(&mut self, slice: &mut Slice, base: u64) {
+    /// Takes what a slice says; its text begins at byte `base` of the whole.
+    pub fn hear(&mut self, slice: &mut Slice, base: u64) {
         self.title = self.title.take().or_else(|| slice.title.take());
         self.language = self.language.take().or_else(|| slice.language.take());
         self.properties.append(&mut slice.properties);
@@ -149,6 +151,18 @@ impl Said {
     fn title(&mut self) -> Option<String> {
         let heading = self.heading.take().map(|(_, text)| text);
         self.title.take().or(heading)
+    }
+
+    /// All of it, as a document without its text.
+    pub fn about(mut self, format: Format) -> Parsed {
+        Parsed {
+            media_type: format.media_type().to_owned(),
+            title: self.title(),
+            language: self.language,
+            properties: self.properties,
+            warnings: self.warnings,
+            ..Parsed::default()
+        }
     }
 }
 

@@ -29,7 +29,6 @@ pub fn router(gateway: Gateway) -> Router {
 }
 
 fn described(gateway: &Gateway) -> (Router<Gateway>, OpenApi) {
-    let upload_limit = usize::try_from(gateway.settings().upload_limit).unwrap_or(usize::MAX);
     let timed = OpenApiRouter::new()
         .merge(api::routes())
         .merge(ops::routes())
@@ -39,14 +38,11 @@ fn described(gateway: &Gateway) -> (Router<Gateway>, OpenApi) {
     let streamed = OpenApiRouter::new()
         .merge(api::ingest::routes())
         .merge(api::uploads::streamed_routes())
-        .layer(DefaultBodyLimit::disable());
-    let whole_files = OpenApiRouter::new()
         .merge(api::inspect::routes())
-        .layer(DefaultBodyLimit::max(upload_limit));
+        .layer(DefaultBodyLimit::disable());
     // These take as long as their work, or their client, which must not stop sending.
     let untimed = OpenApiRouter::new()
         .merge(streamed)
-        .merge(whole_files)
         .merge(events::routes())
         .merge(api::citations::untimed_routes())
         .merge(api::status::untimed_routes())

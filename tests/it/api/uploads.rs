@@ -68,6 +68,13 @@ async fn what_cannot_be_kept_is_refused_and_leaves_nothing(served: &Served) {
         served.upload("large.txt", large).await.problem(413),
         "too_large"
     );
+    let large = vec![b'a'; (50 << 20) + 1];
+    let looked_at = served.request(Method::POST, "/v1/extract?filename=large.txt");
+    let refused = Answer::of(send(looked_at.body(large)).await).await;
+    assert_eq!(refused.problem(413), "too_large");
+    let said = refused.json();
+    assert!(text(&said["detail"]).contains("52428800"), "{said}");
+    assert!(text(&said["hint"]).contains("upload.max_mb"), "{said}");
     let picture = b"\x89PNG\r\n\x1a\n".to_vec();
     let refused = served.upload("claims-to-be.txt", picture).await;
     assert_eq!(refused.problem(415), "unsupported_type");

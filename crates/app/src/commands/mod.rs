@@ -39,10 +39,11 @@ pub fn print_line(value: &Value) -> anyhow::Result<()> {
 }
 
 pub fn print_text(text: &str) -> anyhow::Result<()> {
-    io::stdout()
-        .lock()
-        .write_all(text.as_bytes())
-        .or_else(quiet_pipe)
+    print_bytes(text.as_bytes())
+}
+
+pub fn print_bytes(bytes: &[u8]) -> anyhow::Result<()> {
+    io::stdout().lock().write_all(bytes).or_else(quiet_pipe)
 }
 
 /// `gristmill … | head` closes the pipe early: nothing to complain about, and as with any

@@ -1,9 +1,12 @@
 //! What the parser and the chunker make of a file, without keeping it.
 
+mod streamed;
+
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::State;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use engine::intake::StageError;
 use model::{Chunk, Parsed, UnitName};
 use parse::Hints;
 use serde::{Deserialize, Serialize};
@@ -11,13 +14,14 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::arrived::Arrived;
 use crate::auth::{Ingest, May};
-use crate::extract::{Asked, Whole};
+use crate::extract::Asked;
 use crate::gateway::Gateway;
 use crate::paging::Rows;
 use crate::problem::Problem;
 
-/// Bodies here are whole files; the caller of this function sets their limit.
+/// Bodies here are files; like uploads they are measured while they come.
 pub fn routes() -> OpenApiRouter<Gateway> {
     OpenApiRouter::new()
         .routes(routes!(extract))
@@ -72,7 +76,8 @@ impl ChunkView {
     }
 }
 
-/// What the parser sees. Nothing is kept.
+/// What the parser sees. Nothing is kept. Of plain text, Markdown, CSV and JSON lines it is told
+/// while it is read, with flat memory.
 #[utoipa::path(post, path = "/v1/extract", tag = "inspect", params(FileParams),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 200, content(
@@ -81,9 +86,15 @@ async fn extract(
     State(gateway): State<Gateway>,
     _who: May<Ingest>,
     Asked(params): Asked<FileParams>,
-    Whole(body): Whole,
+    request: Request,
 ) -> Result<Response, Problem> {
-    let parsed = gateway.parsed(body, params.filename).await?;
+    let arrived = gateway.arrived(request).await?;
+    let hints = hints(params.filename);
+    if arrived.staged().is_large_text(&hints) {
+        let engine = gateway.engine().clone();
+        return streamed::answer(engine, arrived, hints, params.format).await;
+    }
+    let parsed = gateway.parsed(&arrived, hints).await?;
     Ok(match params.format {
         Format::Md => parse::to_markdown(&parsed).into_response(),
         Format::Text => parsed.text.into_response(),
@@ -99,9 +110,10 @@ async fn chunk(
     State(gateway): State<Gateway>,
     _who: May<Ingest>,
     Asked(params): Asked<FileParams>,
-    Whole(body): Whole,
+    request: Request,
 ) -> Result<Json<Rows<ChunkView>>, Problem> {
-    let parsed = gateway.parsed(body, params.filename).await?;
+    let arrived = gateway.arrived(request).await?;
+    let parsed = gateway.parsed(&arrived, hints(params.filename)).await?;
     let policy = gateway.generation_spec().policy;
     let tokens = gateway.engine().parts().embedder.tokens();
     let work = move || {
@@ -119,13 +131,35 @@ async fn chunk(
     Ok(Json(Rows { items, next: None }))
 }
 
+fn hints(filename: Option<String>) -> Hints {
+    Hints {
+        filename,
+        media_type: None,
+    }
+}
+
 impl Gateway {
-    async fn parsed(&self, body: Bytes, filename: Option<String>) -> Result<Parsed, Problem> {
-        let hints = Hints {
-            filename,
-            media_type: None,
-        };
-        let parsed = self.engine().parts().sandbox.parse(body, hints).await;
-        parsed.map_err(|error| engine::Error::from(error).into())
+    async fn arrived(&self, request: Request) -> Result<Arrived, Problem> {
+        self.check_disk()?;
+        let (engine, limit) = (self.engine(), self.settings().upload_limit);
+        let body = request.into_body().into_data_stream();
+        match engine.stage(body, limit).await {
+            Ok(staged) => Ok(Arrived::new(engine, staged)),
+            Err(StageError::TooLarge { limit }) => Err(Problem::too_large(limit).hint(
+                "an admin can raise upload.max_mb; where no server holds the data folder, \
+                 `gristmill extract` reads files of any size",
+            )),
+            Err(StageError::Engine(error)) => Err(error.into()),
+            Err(StageError::Body(error)) => {
+                let status = StatusCode::BAD_REQUEST;
+                let problem = Problem::new(status, "broken_upload", error.to_string());
+                Err(problem.hint("nothing of it was kept; send it again"))
+            }
+        }
+    }
+
+    async fn parsed(&self, arrived: &Arrived, hints: Hints) -> Result<Parsed, Problem> {
+        let parsed = self.engine().parse_staged(arrived.staged(), hints).await;
+        Ok(parsed?)
     }
 }
