@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use model::{Atom, AtomKind, ChunkPolicy, Parsed, Span, Unit};
-use pipeline::chunk::chunk;
+use model::{Atom, AtomKind, ChunkPolicy, Parsed, Span, TokenCounter, Unit};
+use pipeline::chunk::{Estimate, chunk};
 use pipeline::units::units;
 use providers::tokenize::Tokenizer;
 
@@ -126,4 +126,33 @@ fn a_paragraph_put_anywhere_changes_at_most_five_chunks_of_the_default_model() {
         }
     }
     assert!(changes.iter().all(|changed| *changed <= 5), "{changes:?}");
+}
+
+/// This repository's own decisions, in stretches of so many words.
+fn prose(words: usize) -> Vec<String> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/adr");
+    let mut stretches = Vec::new();
+    for file in std::fs::read_dir(folder).expect("the decisions are here") {
+        let text = std::fs::read_to_string(file.expect("an entry").path()).expect("text");
+        let all: Vec<&str> = text.split_whitespace().collect();
+        stretches.extend(all.chunks_exact(words).map(|some| some.join(" ")));
+    }
+    stretches
+}
+
+#[test]
+fn the_estimate_is_off_by_no_more_than_it_says() {
+    let tokens = tokenizer();
+    let stretches = prose(150);
+    assert!(stretches.len() > 50, "{} stretches", stretches.len());
+    let off = |text: &&String| {
+        let ratio = Estimate.count(text) as f64 / tokens.count(text) as f64;
+        !(0.88..=1.15).contains(&ratio)
+    };
+    let off = stretches.iter().filter(off).count();
+    assert!(off * 50 <= stretches.len(), "{off} are");
+    // Where no estimate is to be trusted, bytes are.
+    for text in ["{}{}();=>", "\u{1f980}\u{301}x", "日本語", "\u{7f}\u{200b}"] {
+        assert!(tokens.count(text) <= text.len(), "{text:?}");
+    }
 }
