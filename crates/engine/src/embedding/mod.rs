@@ -230,3 +230,106 @@ fn locked(counts: &Mutex<Counts>) -> MutexGuard<'_, Counts> {
         .lock()
         .expect("nothing panics while it holds the counts")
 }
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use model::{ChunkId, DocumentId, KbId, ModelName, TenantId, TokenCounter, UnitName};
+    use providers::{HashEmbedder, HashSettings, ModelInfo};
+    use uuid::Uuid;
+
+    use super::*;
+
+    /// Notes what it is given and keeps every call waiting until it is let go.
+    struct Holds {
+        inner: HashEmbedder,
+        given: Mutex<Vec<String>>,
+        go: Semaphore,
+    }
+
+    impl Holds {
+        fn given_of(&self, document: &str) -> usize {
+            let given = self.given.lock().unwrap();
+            given.iter().filter(|text| text.contains(document)).count()
+        }
+    }
+
+    #[async_trait]
+    impl Embedder for Holds {
+        fn info(&self) -> &ModelInfo {
+            self.inner.info()
+        }
+
+        fn tokens(&self) -> Arc<dyn TokenCounter> {
+            self.inner.tokens()
+        }
+
+        async fn embed_passages(
+            &self,
+            inputs: &[String],
+        ) -> Result<Vec<Vec<f32>>, providers::Error> {
+            self.given.lock().unwrap().extend(inputs.iter().cloned());
+            let _leave = self.go.acquire().await;
+            self.inner.embed_passages(inputs).await
+        }
+
+        async fn embed_query(&self, query: &str) -> Result<Vec<f32>, providers::Error> {
+            self.inner.embed_query(query).await
+        }
+    }
+
+    /// As many passages of a unit as a document may have under way.
+    fn passages(document: &str, number: u128, unit: &str) -> Vec<Passage> {
+        let passage = |ordinal| {
+            let chunk = ChunkId {
+                version: VersionId::from_uuid(Uuid::from_u128(number)),
+                unit: UnitName::new(unit).unwrap(),
+                ordinal,
+            };
+            let id = DocumentId::from_uuid(Uuid::from_u128(number));
+            Passage::new(id, chunk, format!("{document} {unit} {ordinal}"), 3)
+        };
+        (0..Settings::default().window as u32)
+            .map(passage)
+            .collect()
+    }
+
+    #[tokio::test]
+    async fn a_document_has_thirty_two_chunks_under_way_and_takes_no_other_s_turn() {
+        let embedder = Arc::new(Holds {
+            inner: HashEmbedder::new(&HashSettings::default()),
+            given: Mutex::default(),
+            go: Semaphore::new(0),
+        });
+        // The model has room for all of it: only the window holds anything back.
+        let settings = Settings {
+            calls: 8,
+            ..Settings::default()
+        };
+        let embeddings = Arc::new(Embeddings::start(settings, embedder.clone()));
+        let mut asked = JoinSet::new();
+        for (document, number, unit) in [("long", 1, "a"), ("long", 1, "b"), ("short", 2, "a")] {
+            let embeddings = Arc::clone(&embeddings);
+            asked.spawn(async move {
+                let key = BatchKey {
+                    tenant: TenantId::from_uuid(Uuid::nil()),
+                    kb: KbId::from_uuid(Uuid::nil()),
+                    model: ModelName::new("test", "model"),
+                };
+                let passages = passages(document, number, unit);
+                let vectors = embeddings.embed(&key, passages, Reason::EndOfDocument);
+                vectors.await.unwrap().len()
+            });
+        }
+        // One thread: whoever can go on has done so by then.
+        for _ in 0..1000 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(embedder.given_of("long"), 32);
+        assert_eq!(embedder.given_of("short"), 32);
+        embedder.go.add_permits(8);
+        let answered: usize = asked.join_all().await.into_iter().sum();
+        assert_eq!(answered, 96);
+        assert_eq!(embedder.given_of("long"), 64);
+    }
+}
