@@ -43,15 +43,15 @@ fn tiny_sections_share_a_chunk() {
 }
 
 #[test]
-fn rows_of_a_table_and_sentences_stay_whole() {
-    let rows: String = (0..40)
-        .map(|n| format!("| cell {n} | more of it |\n"))
-        .collect();
+fn rows_of_a_table_lines_of_code_and_sentences_stay_whole() {
+    let lines = |line: fn(usize) -> String| (0..40).map(line).collect::<Vec<_>>().join("\n");
+    let rows = lines(|n| format!("| cell {n} | more of it |"));
+    let code = lines(|n| format!("`let grain = sack. {n} + 1. 5;"));
     let prose = "This is one sentence of eight words exactly. ".repeat(40);
-    let text = format!("{rows}\n\n{prose}");
+    let text = format!("{rows}\n\n{code}\n\n{prose}");
     for chunk in chunks(&parsed(&text), policy(Strategy::Structural), &Words) {
-        let ends = ['|', '.'].iter().any(|end| chunk.text.ends_with(*end));
-        let starts = ["| cell", "This is"]
+        let ends = ['|', ';', '.'].iter().any(|end| chunk.text.ends_with(*end));
+        let starts = ["| cell", "`let", "This is"]
             .iter()
             .any(|start| chunk.text.starts_with(start));
         assert!(starts && ends, "{:?}", chunk.text);
