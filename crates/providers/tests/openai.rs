@@ -254,6 +254,25 @@ async fn a_call_of_many_inputs_is_tried_again() {
 }
 
 #[tokio::test]
+async fn a_service_pushed_too_hard_is_sent_half_and_then_a_little_more_each_time() {
+    let hard = [
+        Answer::status(429),
+        Answer::status(503),
+        Answer::hang_up(),
+        Answer::truncated(),
+    ];
+    for failure in hard {
+        let double = Double::start(vec![failure]).await;
+        let embedder = OpenAiEmbedder::open(&OpenAiSettings {
+            max_batch_items: 8,
+            ..settings(&double)
+        });
+        assert_all_embedded_once(&double, &embedder.unwrap(), &texts(22)).await;
+        assert_eq!(double.request_sizes(), [8, 4, 5, 6, 7]);
+    }
+}
+
+#[tokio::test]
 async fn a_limit_on_requests_that_speaks_of_billing_is_a_limit() {
     let limit = Answer::status(429).body(double::TOO_MANY_REQUESTS);
     let double = Double::start(vec![limit.header("retry-after", "12")]).await;
