@@ -1,7 +1,7 @@
 //! What a caller may rely on, one index at a time.
 
-use index::{Error, Flush, Scope};
-use model::ContentHash;
+use index::{Error, Flush, Scope, Space};
+use model::{ContentHash, ModelName};
 
 use crate::kit::*;
 
@@ -271,35 +271,36 @@ async fn a_snapshot_stays_as_it_was() {
 async fn an_embedding_is_reused_within_its_tenant_while_anything_refers_to_it() {
     let folder = tempfile::tempdir().unwrap();
     let index = open(folder.path()).await;
-    let input = [ContentHash::of(b"alpha")];
-    for number in 0..2 {
+    let tenant = space(1).tenant;
+    let another_kb = Space {
+        tenant,
+        ..space(40)
+    };
+    for (space, number) in [(space(1), 0), (another_kb, 1)] {
         let chunks = vec![chunk(0, "alpha", &[0.25, 0.5])];
-        replace(&index, place(space(1), number, "u"), 1, chunks)
+        replace(&index, place(space, number, "u"), 1, chunks)
             .await
             .unwrap();
     }
-    let first = index.forget(space(1), version(1)).await.unwrap();
+    let known = async |tenant, model: &ModelName, input: &[u8]| {
+        let input = [ContentHash::of(input)];
+        index.embeddings(tenant, model, &input).await.unwrap()
+    };
+    let first = index.forget(space(1), version(0)).await.unwrap();
     first.flushed().await.unwrap();
-    let tenant = space(1).tenant;
-    let found = index
-        .embeddings(tenant, &model_name(), &input)
-        .await
-        .unwrap();
-    assert_eq!(found, [Some(vec![0.25, 0.5])]);
-    let other = index
-        .embeddings(space(90).tenant, &model_name(), &input)
-        .await
-        .unwrap();
-    assert_eq!(other, [None]);
-    let last = index.forget(space(1), version(0)).await.unwrap();
+    let found = known(tenant, &model_name(), b"alpha").await;
+    assert_eq!(found, [Some(vec![0.25, 0.5])], "another kb refers to it");
+    let other_model = ModelName::new("local", "another");
+    for missing in [
+        known(space(90).tenant, &model_name(), b"alpha").await,
+        known(tenant, &other_model, b"alpha").await,
+        known(tenant, &model_name(), b"alpha ").await,
+    ] {
+        assert_eq!(missing, [None]);
+    }
+    let last = index.forget(another_kb, version(1)).await.unwrap();
     last.flushed().await.unwrap();
-    assert_eq!(
-        index
-            .embeddings(tenant, &model_name(), &input)
-            .await
-            .unwrap(),
-        [None]
-    );
+    assert_eq!(known(tenant, &model_name(), b"alpha").await, [None]);
     index.close().await.unwrap();
 }
 
