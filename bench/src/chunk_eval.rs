@@ -1,5 +1,6 @@
 //! Which way of cutting finds what was asked for: span recall, precision and overlap
-//! (IoU) of the five best chunks, by strategy, size, overlap and embedder input.
+//! (IoU) of the five best chunks, by strategy, size, overlap and embedder input. The trials
+//! `as ingested` have the headings marked and embed what an ingest embeds.
 //!
 //! Needs the evaluation set (`EVAL_DIR`, or `../shared/eval` beside the project), its scorer
 //! run by `python3`, and the local model's folder.
@@ -19,6 +20,9 @@ use crate::peers::eval_folder;
 use crate::report::Report;
 
 const BEST: usize = 5;
+/// What is counted rather than shared out.
+const CHUNKS: &str = "chunks";
+const TOKENS: &str = "tokens a chunk";
 
 pub fn run(report: &mut Report) -> anyhow::Result<()> {
     let Some(folder) = eval_folder() else {
@@ -29,10 +33,17 @@ pub fn run(report: &mut Report) -> anyhow::Result<()> {
     for trial in trials() {
         let scores = eval.score(&trial)?;
         for (what, value) in scores {
-            report.figure(format!("{}: {what}", trial.name), value, "%");
+            report.figure(format!("{}: {what}", trial.name), value, unit(what));
         }
     }
     Ok(())
+}
+
+fn unit(what: &str) -> &'static str {
+    match what {
+        CHUNKS | TOKENS => "",
+        _ => "%",
+    }
 }
 
 struct Trial {
@@ -71,17 +82,19 @@ fn trials() -> Vec<Trial> {
             trials.push(trial(strategy, sizes, false));
         }
     }
-    for sizes in [(200, 254, 30), (200, 254, 0), (130, 200, 0)] {
-        trials.push(trial(Strategy::Structural, sizes, true));
-        let mut with_path = trial(Strategy::Structural, sizes, true);
-        with_path.name += " + path";
-        with_path.input = |chunk, _| format!("{}\n{}", chunk.heading_path.join(" > "), chunk.text);
-        trials.push(with_path);
-        let mut ingested = trial(Strategy::Structural, sizes, true);
+    let as_ingested = |strategy: Strategy, sizes: (u32, u32, u32)| {
+        let mut ingested = trial(strategy, sizes, true);
         ingested.name += " as ingested";
         ingested.input = |chunk, tokens| chunk::embedder_input(chunk, 254, tokens).0;
-        trials.push(ingested);
+        ingested
+    };
+    for strategy in Strategy::ALL {
+        trials.push(as_ingested(strategy, (200, 254, 30)));
     }
+    for sizes in [(200, 254, 0), (130, 200, 0), (130, 200, 30)] {
+        trials.push(as_ingested(Strategy::Structural, sizes));
+    }
+    trials.push(trial(Strategy::Structural, (200, 254, 30), true));
     trials
 }
 
@@ -145,14 +158,14 @@ impl Eval {
         }
         let inputs: Vec<String> = chunks
             .iter()
-            .map(|(_, c)| fit(&(trial.input)(c, &*counter), &*counter))
+            .map(|(_, chunk)| (trial.input)(chunk, &*counter))
             .collect();
         self.embed(&inputs)?;
         let vectors: Vec<&Vec<f32>> = inputs.iter().map(|input| &self.known[input]).collect();
         let tokens: u32 = chunks.iter().map(|(_, chunk)| chunk.tokens).sum();
         let mut scores = vec![
-            ("chunks", chunks.len() as f64),
-            ("tokens a chunk", f64::from(tokens) / chunks.len() as f64),
+            (CHUNKS, chunks.len() as f64),
+            (TOKENS, f64::from(tokens) / chunks.len() as f64),
         ];
         scores.extend(self.ceiling(&chunks)?);
         scores.extend(self.retrieved(&chunks, &vectors)?);
@@ -298,17 +311,6 @@ fn after(line: &str, name: &str) -> anyhow::Result<f64> {
 
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-/// Cuts what is too long at a word; only trials that put something before the text need it.
-fn fit(input: &str, counter: &dyn model::TokenCounter) -> String {
-    let mut input = input.trim();
-    while counter.count(input) > 254 {
-        input = input
-            .rsplit_once(char::is_whitespace)
-            .map_or("", |(head, _)| head);
-    }
-    input.to_owned()
 }
 
 fn questions(folder: &Path) -> anyhow::Result<Vec<Question>> {
