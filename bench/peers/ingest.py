@@ -3,7 +3,8 @@
 usage: ingest.py FOLDER MODEL_FOLDER THREADS > answer.json
 
 Out: {"seconds": s, "cpu": s, "chunks": n}: from reading the folder to nodes with their
-embeddings in memory; nothing is stored. Sizes are those our default policy has.
+embeddings in memory; nothing is stored. Sizes are those our default policy has. Its
+reader takes HTML as it is, tags and all, so there is more to embed: see the chunks.
 """
 
 import json

@@ -28,7 +28,7 @@ use crate::source::Source;
 const FILES: usize = 1_000;
 const EDITED: usize = FILES / 100;
 /// Smallest and largest, in bytes.
-const MARKDOWN: (u64, u64) = (400, 2_500);
+const MARKDOWN: (u64, u64) = (400, 4_000);
 const HTML: (u64, u64) = (1_500, 9_000);
 const LLAMA_INDEX: &str = "llama-index-core==0.14.25";
 
@@ -85,6 +85,12 @@ async fn measure(report: &mut Report, files: &Path) -> anyhow::Result<()> {
     report.against("ingest", first.wall, "s", ("LlamaIndex", peer.seconds));
     report.against("ingest, CPU", first.cpu, "s", ("LlamaIndex", peer.cpu));
     report.figure("chunks of LlamaIndex", peer.chunks, "");
+    report.against(
+        "chunks ingested",
+        told(first.counters) / first.wall,
+        "/s",
+        ("LlamaIndex", peer.chunks / peer.seconds),
+    );
     Ok(())
 }
 
