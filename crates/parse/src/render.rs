@@ -154,11 +154,14 @@ fn write_markdown(out: &mut String, atom: &Atom, text: &str) {
             out.push_str(text);
             out.push_str("\n$$");
         }
-        AtomKind::Paragraph
-        | AtomKind::Table(_)
-        | AtomKind::Figure
-        | AtomKind::Caption
-        | AtomKind::Furniture => out.push_str(text),
+        AtomKind::Paragraph | AtomKind::Figure | AtomKind::Caption => {
+            // What Markdown would take for a heading or a quote.
+            if text.starts_with(['#', '>']) {
+                out.push('\\');
+            }
+            out.push_str(text);
+        }
+        AtomKind::Table(_) | AtomKind::Furniture => out.push_str(text),
     }
 }
 

@@ -130,7 +130,13 @@ fn shape_of(line: &Line) -> Shape {
 
 /// How far right lines reach, by where they begin.
 struct RightMargin {
-    spans: Vec<(f32, f32)>,
+    spans: Vec<Span>,
+}
+
+struct Span {
+    left: f32,
+    right: f32,
+    baseline: f32,
 }
 
 impl RightMargin {
@@ -139,15 +145,28 @@ impl RightMargin {
             .iter()
             .filter(|line| line.angle == 0 && !line.artifact);
         Self {
-            spans: lines.map(|line| (line.left, line.right)).collect(),
+            spans: lines
+                .map(|line| Span {
+                    left: line.left,
+                    right: line.right,
+                    baseline: line.baseline,
+                })
+                .collect(),
         }
     }
 
-    /// The furthest right end of the lines that begin about where this one does.
+    /// The furthest right end of the lines that begin about where this one does, but not beyond
+    /// what stands beside it: a title over two columns may begin where the first does.
     fn at(&self, line: &Line) -> f32 {
-        let near = |span: &&(f32, f32)| (span.0 - line.left).abs() < line.size * 3.0;
-        let ends = self.spans.iter().filter(near).map(|span| span.1);
-        ends.fold(line.right, f32::max)
+        let near = |span: &&Span| (span.left - line.left).abs() < line.size * 3.0;
+        let ends = self.spans.iter().filter(near).map(|span| span.right);
+        let furthest = ends.fold(line.right, f32::max);
+        let beside = |span: &&Span| {
+            let step = (span.baseline - line.baseline).abs();
+            span.left >= line.right && step < line.size * 2.0
+        };
+        let walls = self.spans.iter().filter(beside).map(|span| span.left);
+        walls.fold(furthest, f32::min)
     }
 }
 
@@ -166,13 +185,16 @@ fn continues(block: &Block, line: &Line, body: &Body, margin: &RightMargin) -> b
     if resized || step > usual * 1.22 || !last.overlaps_across(line) {
         return false;
     }
-    if marker::begins_item(&line.text()) && !is_centred_on(line, last) {
-        return false;
-    }
-    if line.note_mark().is_some() {
-        return false;
-    }
     let full = fills_its_line(last, line, margin);
+    if marker::begins_item(&line.text())
+        && !is_centred_on(line, last)
+        && !(full && is_number_in_a_sentence(block, line))
+    {
+        return false;
+    }
+    if line.note_mark().is_some() || is_contents_entry(last) {
+        return false;
+    }
     if block.is_bold() != line.look.is_bold() && (!full || block.is_bold()) {
         return false;
     }
@@ -180,6 +202,34 @@ fn continues(block: &Block, line: &Line, body: &Body, margin: &RightMargin) -> b
         || is_centred_on(line, last)
             && block.lines.len() < 4
             && (block.is_bold() || line.size > body.size * 1.1)
+}
+
+/// Whether a line that begins like an item goes on with a sentence: `… see Refs. 1 and | 4. By
+/// default …`. The next item of a list would stand under the one before.
+fn is_number_in_a_sentence(block: &Block, line: &Line) -> bool {
+    let (first, last) = (block.first(), block.last());
+    let numbered = marker::item_marker(&line.text()).is_some_and(|marker| marker.label.is_some());
+    let flush = block.lines.len() > 1 && (line.left - last.left).abs() < line.size * 0.3;
+    let open = last
+        .parts
+        .last()
+        .is_some_and(|part| part.text.ends_with(char::is_lowercase));
+    numbered && flush && open && !marker::begins_item(&first.text())
+}
+
+/// An entry of a printed table of contents: dots, or white, lead to the number of a page.
+pub(super) fn is_contents_entry(line: &Line) -> bool {
+    let [.., before, number] = line.parts.as_slice() else {
+        return false;
+    };
+    let digits = |c: char| c.is_ascii_digit() || matches!(c, 'i' | 'v' | 'x');
+    let dotted = |text: &str| !text.is_empty() && text.chars().all(|c| c == '.');
+    let led = dotted(&before.text) || number.left - before.right > line.size * 2.0;
+    let named = line
+        .parts
+        .iter()
+        .any(|part| part.text.chars().filter(|c| c.is_alphabetic()).count() > 1);
+    led && named && number.text.len() <= 5 && number.text.chars().all(digits)
 }
 
 /// From baseline to baseline within this block, or within any of its size.

@@ -304,11 +304,17 @@ impl Open {
         let limit = if any_wide { WIDE_WORD_GAP } else { WORD_GAP };
         let spaced = self.space && !(wide && self.last_wide);
         let apart = spaced || gap > self.last_size.min(glyph.glyph.size) * limit;
-        if apart || !(level || script) || self.is_reference(glyph, text) {
+        let logo = gap > -em * 0.5 && self.is_logo(glyph, text);
+        if apart || !(level || script || logo) || self.is_reference(glyph, text) {
             return false;
         }
         self.append(glyph, text);
         true
+    }
+
+    /// The `A` of LaTeX stands on the foot of its `L`, further back than any other letter.
+    fn is_logo(&self, glyph: &Placed<'_>, text: &str) -> bool {
+        text == "A" && self.fragment.text.ends_with('L') && self.is_raised(glyph)
     }
 
     /// Printed twice, a hair apart, is how some make bold.

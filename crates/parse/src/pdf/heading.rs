@@ -6,12 +6,14 @@
 
 use std::collections::HashMap;
 
-use super::block::{Block, Body, Shape, half_points};
-use super::marker::{section_depth, without_number};
+use super::block::{Block, Body, Shape, half_points, is_contents_entry};
+use super::marker::{is_roman_section, section_depth, without_number};
 use super::outline::Entry;
 
 const MAX_LINES: usize = 4;
 const MAX_LETTERS: u32 = 180;
+/// How many blocks away one looks for others of a row.
+const ROW: usize = 12;
 
 /// How headings of one kind are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -55,7 +57,11 @@ pub(super) fn levels(
             let outline = named
                 .level(text, block.page)
                 .filter(|_| may_be_named(block, text));
-            let looks = || looks_like_heading(block, text, body) && !is_label(blocks, at);
+            let looks = || {
+                looks_like_heading(block, text, body)
+                    && !is_label(blocks, at)
+                    && !is_one_of_a_row(blocks, at)
+            };
             (outline.is_some() || looks()).then(|| Found {
                 block: at,
                 style: Style::of(block),
@@ -81,8 +87,31 @@ fn is_label(blocks: &[Block], at: usize) -> bool {
     })
 }
 
+/// Whether others of its size stand beside it: authors under a title, not headings.
+fn is_one_of_a_row(blocks: &[Block], at: usize) -> bool {
+    let block = &blocks[at];
+    let line = block.first();
+    let beside = |other: &Block| {
+        let first = other.first();
+        (first.baseline - line.baseline).abs() < line.size * 0.3
+            && half_points(first.size) == half_points(line.size)
+            && !first.overlaps_across(line)
+    };
+    let near = |step: &[Block]| {
+        step.iter()
+            .take(ROW)
+            .any(|o| o.page == block.page && beside(o))
+    };
+    let before = at.saturating_sub(ROW);
+    !block.is_bold() && (near(&blocks[before..at]) || near(&blocks[at + 1..]))
+}
+
 fn may_be_named(block: &Block, text: &str) -> bool {
-    block.shape == Shape::Prose && block.lines.len() <= MAX_LINES && !is_contents_line(text)
+    block.shape == Shape::Prose && block.lines.len() <= MAX_LINES && !is_contents(block, text)
+}
+
+fn is_contents(block: &Block, text: &str) -> bool {
+    is_contents_line(text) || is_contents_entry(block.last())
 }
 
 /// `Title . . . . 12`: an entry of a printed table of contents.
@@ -100,15 +129,18 @@ fn looks_like_heading(block: &Block, text: &str, body: &Body) -> bool {
         && letters >= 2
         && block.first().angle == 0
         && block.lines.iter().all(|line| line.cells() <= 3);
-    if !fits || is_contents_line(text) || ends_like_a_sentence(text) {
+    if !fits || is_contents(block, text) || ends_like_a_sentence(text) {
         return false;
     }
     let ratio = block.size() / body.size;
     let bold = block.is_bold() && !body.bold;
     let numbered = section_depth(text).is_some();
     let larger = ratio >= 1.15 || (ratio >= 1.05 && (bold || numbered));
-    let marked = (bold && ratio > 0.93) || (numbered && block.is_italic() && ratio > 0.97);
-    larger || (marked && stands_like_heading(text, numbered))
+    // Journals number theirs and set them a size smaller than the text.
+    let least = if numbered { 0.85 } else { 0.93 };
+    let marked = (bold || numbered && block.is_italic()) && ratio > least;
+    let capitals = is_roman_section(text) && ratio > 0.7 && !text.contains(char::is_lowercase);
+    larger || ((marked || capitals) && stands_like_heading(text, numbered))
 }
 
 /// Bold words of the body's size are a heading only when they read like one.

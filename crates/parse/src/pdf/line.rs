@@ -141,6 +141,22 @@ impl Line {
         self.left < other.right && other.left < self.right
     }
 
+    /// Whether it is one large letter, and the other line stands beside its upper half.
+    fn is_initial_of(&self, line: &Self) -> bool {
+        let [only] = self.parts.as_slice() else {
+            return false;
+        };
+        let mut letters = only.text.chars();
+        let one = letters.next().is_some_and(char::is_uppercase) && letters.next().is_none();
+        let gap = line.left - self.right;
+        let upper = line.baseline < self.baseline - line.size * 0.6;
+        one && self.angle == line.angle
+            && self.size > line.size * 1.7
+            && (-line.size * 0.3..line.size).contains(&gap)
+            && upper
+            && line.baseline > self.baseline - self.size
+    }
+
     /// Whether a line fits into this one or directly beside it, covering nothing.
     fn takes_in(&self, other: &Self) -> bool {
         if !self.same_baseline(&other.parts[0]) {
@@ -215,6 +231,7 @@ pub(super) fn lines(fragments: Vec<Fragment>) -> Vec<Line> {
             _ => lines.push(Line::of(fragment)),
         }
     }
+    let mut lines = join_initials(lines);
     // What joins two lines may come last: they are found to be one in the next pass.
     loop {
         let before = lines.len();
@@ -223,6 +240,27 @@ pub(super) fn lines(fragments: Vec<Fragment>) -> Vec<Line> {
             return lines;
         }
     }
+}
+
+/// A large letter that begins a paragraph, over two lines or three, belongs to the first of them.
+fn join_initials(lines: Vec<Line>) -> Vec<Line> {
+    let mut joined: Vec<Line> = Vec::with_capacity(lines.len());
+    for mut line in lines {
+        match joined.pop() {
+            Some(initial) if initial.is_initial_of(&line) => {
+                let (letter, word) = (&initial.parts[0], &mut line.parts[0]);
+                word.text.insert_str(0, &letter.text);
+                word.left = letter.left;
+                line.left = letter.left;
+                joined.push(line);
+            }
+            before => {
+                joined.extend(before);
+                joined.push(line);
+            }
+        }
+    }
+    joined
 }
 
 /// A word printed out of turn joins the line it stands in: links, emphasis, bullets.

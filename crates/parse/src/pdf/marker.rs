@@ -94,9 +94,18 @@ pub(super) fn section_depth(text: &str) -> Option<u8> {
         |part: &str| (1..=3).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
     let letter = |part: &str| part.len() == 1 && part.bytes().all(|b| b.is_ascii_uppercase());
     let (head, tail) = parts.split_first()?;
+    if is_roman_section(text) {
+        return Some(1);
+    }
     let numbered = number(head) || (letter(head) && (!tail.is_empty() || first.ends_with('.')));
     (numbered && tail.iter().all(|part| number(part)) && parts.len() <= 6)
         .then_some(parts.len() as u8)
+}
+
+/// `IV. Results`: how many journals number their sections.
+pub(super) fn is_roman_section(text: &str) -> bool {
+    let number = text.split_once(". ").map_or("", |(number, _)| number);
+    (1..=6).contains(&number.len()) && number.bytes().all(|b| b"IVX".contains(&b))
 }
 
 /// The words after a section number, or all of them.
@@ -127,6 +136,8 @@ mod tests {
         assert_eq!(section_depth("1 Introduction"), Some(1));
         assert_eq!(section_depth("3.2.1. Frames"), Some(3));
         assert_eq!(section_depth("A.1 Proofs"), Some(2));
+        assert_eq!(section_depth("IV. RESULTS"), Some(1));
+        assert_eq!(section_depth("IV RESULTS"), None);
         assert_eq!(section_depth("A new way"), None);
         assert_eq!(section_depth("2026 in numbers"), None);
         assert_eq!(without_number("3.2. Frames of"), "Frames of");

@@ -66,25 +66,32 @@ fn follows(line: &Line, settled: &[Line]) -> bool {
 }
 
 /// Whether the last of these lines closes a column of running text: not one of labels or
-/// cells, which are read by rows.
+/// cells, which are read by rows. Lines centred under each other are no cells either, but an
+/// author with an address.
 fn ends_a_column(settled: &[Line]) -> bool {
     let Some(last) = settled.last() else {
         return false;
     };
-    let mut column = settled
+    let above = settled
         .iter()
         .rev()
-        .filter(|line| line.overlaps_across(last))
-        .take(4);
-    let (mut below, mut widest, mut count) = (last, 0.0_f32, 0);
-    let dense = column.all(|line| {
-        let step = below.baseline - line.baseline;
-        below = line;
-        widest = widest.max(line.right - line.left);
-        count += 1;
-        step < line.size * 2.6
-    });
-    dense && count >= 3 && widest > last.size * 12.0
+        .filter(|line| line.overlaps_across(last));
+    let column: Vec<&Line> = above.take(4).collect();
+    let close = |pair: &&[&Line]| pair[0].baseline - pair[1].baseline < pair[1].size * 2.6;
+    let dense = 1 + column.windows(2).take_while(close).count();
+    let widths = column.iter().map(|line| line.right - line.left);
+    let wide = widths.fold(0.0, f32::max) > last.size * 12.0;
+    let whole = dense == column.len() && dense >= 3;
+    (whole && wide) || (dense >= 3 && is_centred(&column[..dense]))
+}
+
+/// Whether lines of different lengths share their middle.
+fn is_centred(lines: &[&Line]) -> bool {
+    let last = lines[0];
+    let middle = |line: &Line| (line.left + line.right) / 2.0;
+    let shared = |line: &&Line| (middle(line) - middle(last)).abs() < last.size * 0.3;
+    let longer = |line: &&Line| (line.left - last.left).abs() > last.size * 0.5;
+    lines.iter().all(shared) && lines.iter().any(longer)
 }
 
 /// Whether something printed earlier stands between the line before and this one, or is the

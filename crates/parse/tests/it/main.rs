@@ -8,6 +8,7 @@ mod layout;
 mod mail;
 mod odt;
 mod office;
+mod papers;
 mod snapshots;
 mod sources;
 mod tables;
