@@ -273,6 +273,7 @@ impl Writer {
             boxes: Vec::new(),
             source: None,
             anchor: None,
+            links: Vec::new(),
         });
         self.doc.text.push_str(text);
         self.doc.text.push_str("\n\n");

@@ -359,6 +359,7 @@ fn parsed(text: &str, headings: bool) -> Parsed {
                 boxes: Vec::new(),
                 source: None,
                 anchor: None,
+                links: Vec::new(),
             });
         }
         byte += line.len() as u64;

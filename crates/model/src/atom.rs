@@ -42,6 +42,19 @@ pub struct Atom {
     /// What it can be linked to by, such as an HTML id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anchor: Option<String>,
+    /// Where its words lead to, in the order of the words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<Link>,
+}
+
+/// Words that lead somewhere. Nobody has been there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// Where the words stand in [`Parsed::text`].
+    pub span: Span,
+    pub text: String,
+    /// An address of a scheme that runs nothing, or `#page=12` within the document.
+    pub target: String,
 }
 
 /// A half-open range of bytes that holds what an atom says, in the source's own encoding and

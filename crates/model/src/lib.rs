@@ -30,7 +30,7 @@ pub mod contract;
 
 pub mod trace;
 
-pub use atom::{Atom, AtomKind, Gap, PageSize, Parsed, Table, Warning};
+pub use atom::{Atom, AtomKind, Gap, Link, PageSize, Parsed, Table, Warning};
 pub use chunk::Chunk;
 pub use gate::{Gate, gate};
 pub use hash::ContentHash;

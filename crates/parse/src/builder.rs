@@ -4,8 +4,10 @@
 //! bytes and in characters; between two atoms stands a blank line. The budgets
 //! for text and atoms are checked before anything is appended.
 
+use std::ops::Range;
+
 use model::atom::SourceRange;
-use model::{Atom, AtomKind, PageBox, PageSize, Parsed, Span, Table, Warning};
+use model::{Atom, AtomKind, Link, PageBox, PageSize, Parsed, Span, Table, Warning};
 
 use crate::normal::normal;
 use crate::{Budget, Error, Format, Limits, language, render};
@@ -18,6 +20,16 @@ pub struct Piece {
     pub boxes: Vec<PageBox>,
     pub source: Option<SourceRange>,
     pub anchor: Option<String>,
+    pub links: Vec<Leads>,
+}
+
+/// Words of a piece that lead somewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leads {
+    /// In bytes of the piece's text, behind those of the link before.
+    pub words: Range<usize>,
+    /// As [`safe_target`](crate::target::safe_target) lets it pass.
+    pub target: String,
 }
 
 impl Piece {
@@ -28,6 +40,7 @@ impl Piece {
             boxes: Vec::new(),
             source: None,
             anchor: None,
+            links: Vec::new(),
         }
     }
 
@@ -67,6 +80,12 @@ impl Piece {
     #[must_use]
     pub fn with_boxes(mut self, boxes: Vec<PageBox>) -> Self {
         self.boxes = boxes;
+        self
+    }
+
+    #[must_use]
+    pub fn with_links(mut self, links: Vec<Leads>) -> Self {
+        self.links = links;
         self
     }
 
@@ -123,6 +142,7 @@ impl TextBuilder {
             return Ok(());
         }
         self.check(text)?;
+        let links = placed(&piece.text, text, piece.links);
         let span = self.append(text);
         self.atoms.push(Atom {
             kind: normal_cells(piece.kind),
@@ -130,6 +150,7 @@ impl TextBuilder {
             boxes: piece.boxes,
             source: piece.source,
             anchor: piece.anchor,
+            links: in_text(text, span, links),
         });
         Ok(())
     }
@@ -242,6 +263,54 @@ impl TextBuilder {
         }
         parsed
     }
+}
+
+/// The same words in the text as it came to be: composed, and without what stood around it.
+fn placed(written: &str, text: &str, links: Vec<Leads>) -> Vec<Leads> {
+    if links.is_empty() {
+        return links;
+    }
+    let trimmed = normal(written).find(text).unwrap_or(0);
+    let (mut seen, mut at) = (0, 0);
+    let mut map = |to: usize| {
+        let to = written.floor_char_boundary(to).max(seen);
+        at += normal(&written[seen..to]).len();
+        seen = to;
+        text.floor_char_boundary(at.saturating_sub(trimmed))
+    };
+    let mut found = Vec::with_capacity(links.len());
+    for Leads { words, target } in links {
+        let words = map(words.start)..map(words.end);
+        if !text[words.clone()].trim().is_empty() {
+            found.push(Leads { words, target });
+        }
+    }
+    found
+}
+
+/// Places in the whole text, counted on from one link to the next.
+fn in_text(text: &str, atom: Span, links: Vec<Leads>) -> Vec<Link> {
+    let (mut seen, mut chars) = (0, atom.char_start);
+    let mut count = |to: usize| {
+        chars += text[seen..to].chars().count() as u64;
+        seen = to;
+        (atom.byte_start + to as u64, chars)
+    };
+    let place = |Leads { words, target }: Leads| {
+        let (byte_start, char_start) = count(words.start);
+        let (byte_end, char_end) = count(words.end);
+        Link {
+            span: Span {
+                byte_start,
+                byte_end,
+                char_start,
+                char_end,
+            },
+            text: text[words].to_owned(),
+            target,
+        }
+    };
+    links.into_iter().map(place).collect()
 }
 
 /// What to say of a document from which nothing can be searched, unless its gaps say it all.

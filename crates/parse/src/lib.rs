@@ -23,6 +23,7 @@ mod ooxml;
 mod render;
 mod sniff;
 mod stream;
+mod target;
 mod xml;
 
 mod csv;
@@ -44,7 +45,7 @@ use std::ops::Range;
 
 use model::Parsed;
 
-pub use builder::{Piece, Position, TextBuilder};
+pub use builder::{Leads, Piece, Position, TextBuilder};
 pub use error::{Budget, Error};
 pub use format::Format;
 pub use hints::Hints;

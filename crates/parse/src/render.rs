@@ -2,6 +2,8 @@
 //!
 //! Furniture is left out of both.
 
+use std::borrow::Cow;
+
 use model::{Atom, AtomKind, Parsed, Table};
 
 use crate::Slice;
@@ -136,6 +138,7 @@ fn write_gaps(out: &mut String, parsed: &Parsed) {
 }
 
 fn write_markdown(out: &mut String, atom: &Atom, text: &str) {
+    let text = &*with_links(atom, text);
     match &atom.kind {
         AtomKind::Heading { level } => {
             let level = usize::from((*level).clamp(1, 6));
@@ -163,6 +166,48 @@ fn write_markdown(out: &mut String, atom: &Atom, text: &str) {
         }
         AtomKind::Table(_) | AtomKind::Furniture => out.push_str(text),
     }
+}
+
+/// Words that lead out of the document with their address behind them.
+fn with_links<'t>(atom: &Atom, text: &'t str) -> Cow<'t, str> {
+    let is_verbatim = matches!(atom.kind, AtomKind::Code { .. } | AtomKind::Formula);
+    let outward = |link: &&model::Link| {
+        // Cells of a table, and lines, each stand for themselves.
+        !is_verbatim && !link.target.starts_with('#') && !link.text.contains(['|', '\n'])
+    };
+    let mut links = atom.links.iter().filter(outward).peekable();
+    if links.peek().is_none() {
+        return Cow::Borrowed(text);
+    }
+    let (mut out, mut from) = (String::with_capacity(text.len() * 2), 0);
+    for link in links {
+        let words = (link.span.byte_start - atom.span.byte_start) as usize
+            ..(link.span.byte_end - atom.span.byte_start) as usize;
+        out.push_str(&text[from..words.start]);
+        from = words.end;
+        write_link(&mut out, &text[words], &link.target);
+    }
+    out.push_str(&text[from..]);
+    Cow::Owned(out)
+}
+
+fn write_link(out: &mut String, words: &str, target: &str) {
+    out.push('[');
+    for c in words.chars() {
+        if matches!(c, '[' | ']') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out.push_str("](");
+    for c in target.chars() {
+        match c {
+            '(' => out.push_str("%28"),
+            ')' => out.push_str("%29"),
+            c => out.push(c),
+        }
+    }
+    out.push(')');
 }
 
 fn write_item(out: &mut String, depth: u8, marker: Option<&str>, text: &str) {

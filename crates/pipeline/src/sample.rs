@@ -53,6 +53,7 @@ fn atom(kind: AtomKind, text: &str, byte_start: u64, char_start: u64) -> Atom {
         boxes: Vec::new(),
         source: None,
         anchor: None,
+        links: Vec::new(),
     }
 }
 

@@ -68,6 +68,7 @@ fn parsed(paragraphs: &[String]) -> Parsed {
             boxes: Vec::new(),
             source: None,
             anchor: None,
+            links: Vec::new(),
         });
         doc.text.push_str(paragraph);
         doc.text.push_str("\n\n");

@@ -9,6 +9,7 @@ use super::block::{Block, Body, Shape, blocks};
 use super::glyph::{Rect, Ruling};
 use super::heading;
 use super::line::Line;
+use super::links::{self, Targets};
 use super::marker;
 use super::outline::Entry;
 use super::page::PageText;
@@ -16,11 +17,12 @@ use super::prose::{self, Vocabulary};
 use super::scan;
 use super::table::{self, Run};
 use super::{aligned, figure, formula, furniture};
-use crate::{Error, Piece, TextBuilder};
+use crate::{Error, Leads, Piece, TextBuilder};
 
 pub(super) fn assemble(
     mut pages: Vec<PageText>,
     outline: &[Entry],
+    targets: &Targets,
     builder: &mut TextBuilder,
 ) -> Result<(), Error> {
     furniture::mark(&mut pages);
@@ -42,6 +44,7 @@ pub(super) fn assemble(
         builder,
         figures: figure::captioned(&all, &texts, &pictures),
         vocabulary: &vocabulary,
+        targets,
         open: None,
         indents: Vec::new(),
     }
@@ -111,6 +114,7 @@ fn text_of(block: &Block, vocabulary: &Vocabulary) -> String {
 struct Writer<'b> {
     builder: &'b mut TextBuilder,
     vocabulary: &'b Vocabulary,
+    targets: &'b Targets,
     /// The pictures of blocks that are captions.
     figures: HashMap<usize, Rect>,
     open: Option<Piece>,
@@ -134,7 +138,8 @@ impl Writer<'_> {
                 aside.push(Piece::new(AtomKind::Furniture, text).with_boxes(boxes));
                 continue;
             }
-            let mut piece = self.piece(block, text, levels.get(&at).copied());
+            let (lines, mut piece) = self.piece(block, text, levels.get(&at).copied());
+            piece.links = links::places(&lines, &piece.text, self.targets);
             if picture.is_some() {
                 piece.kind = AtomKind::Figure;
             }
@@ -147,10 +152,11 @@ impl Writer<'_> {
         self.flush(&mut aside)
     }
 
-    fn piece(&mut self, block: Block, text: String, level: Option<u8>) -> Piece {
+    /// The piece, and the lines it was.
+    fn piece(&mut self, block: Block, text: String, level: Option<u8>) -> (Vec<Line>, Piece) {
         let first_left = block.first().left;
         let note = block.first().note_mark().map(str::to_owned);
-        match (block.shape, level) {
+        let piece = match (block.shape, level) {
             (Shape::Table(table), _) => Piece::table(table),
             (Shape::Formula, _) => Piece::new(AtomKind::Formula, text),
             (Shape::Listing, _) => Piece::new(AtomKind::Code { language: None }, text),
@@ -176,7 +182,8 @@ impl Writer<'_> {
                 }
                 None => Piece::new(AtomKind::Paragraph, text),
             },
-        }
+        };
+        (block.lines, piece)
     }
 
     /// How deep in the list an item lies that begins here.
@@ -203,6 +210,8 @@ impl Writer<'_> {
         match &mut self.open {
             Some(open) if goes_on(open, &piece) => {
                 prose::append(&mut open.text, &piece.text, self.vocabulary);
+                let shift = open.text.len() - piece.text.trim().len();
+                open.links.extend(shifted(piece.links, shift));
                 open.boxes.extend(piece.boxes);
                 Ok(())
             }
@@ -223,6 +232,14 @@ impl Writer<'_> {
         }
         Ok(())
     }
+}
+
+/// Links of a text that stands behind another one now.
+fn shifted(links: Vec<Leads>, by: usize) -> impl Iterator<Item = Leads> {
+    links.into_iter().map(move |link| Leads {
+        words: link.words.start + by..link.words.end + by,
+        ..link
+    })
 }
 
 /// Whether a paragraph goes on after a page or column break.

@@ -6,6 +6,7 @@
 
 use super::bidi;
 use super::glyph::{Content, Face, Glyph, Texts};
+use super::links::TargetId;
 use super::script::{combining, is_blank, is_wide};
 
 /// Gaps between words, in font sizes.
@@ -66,6 +67,25 @@ pub(super) struct Fragment {
     pub(super) apart: bool,
     /// The width of one character, where all are of one width.
     pub(super) pitch: f32,
+    pub(super) link: Option<TargetId>,
+}
+
+impl Fragment {
+    pub(super) fn middle(&self) -> f32 {
+        (self.left + self.right) / 2.0
+    }
+
+    /// The middle of its letters, in points from the page's top left.
+    pub(super) fn centre(&self) -> (f32, f32) {
+        let (along, across) = (self.middle(), self.baseline - self.size * 0.3);
+        match self.angle {
+            0 => (along, across),
+            angle => {
+                let (sin, cos) = f32::from(angle).to_radians().sin_cos();
+                (along * cos - across * sin, along * sin + across * cos)
+            }
+        }
+    }
 }
 
 /// A glyph in the frame of its own writing direction.
@@ -274,6 +294,7 @@ impl Open {
                 artifact: glyph.glyph.artifact,
                 apart: false,
                 pitch: glyph.glyph.advance,
+                link: None,
             },
             last_left: glyph.along,
             last_size: glyph.glyph.size,

@@ -88,6 +88,16 @@ impl Line {
         out
     }
 
+    /// Its words as they are read.
+    pub(super) fn words(&self) -> Vec<&Fragment> {
+        let mut words: Vec<&Fragment> = self.parts.iter().collect();
+        let all: String = self.parts.iter().map(|part| part.text.as_str()).collect();
+        if bidi::reads_right_to_left(&all) {
+            words.reverse();
+        }
+        words
+    }
+
     /// Its place on the page, whatever its direction.
     pub(super) fn rect(&self) -> Rect {
         let (top, bottom) = (self.top(), self.bottom());

@@ -5,7 +5,7 @@
 //! to the other:
 //!
 //! ```text
-//! page ► content (glyphs, rulings) ► fragment ► line ► order      scan, for a picture
+//! page ► content (glyphs, rulings) ► fragment (links) ► line ► order      scan, for a picture
 //! pages ► furniture ► table, aligned ► block ► formula ► heading, figure ► assemble (pieces)
 //! ```
 //!
@@ -52,6 +52,10 @@ mod marker;
 
 mod formula;
 
+mod destinations;
+
+mod links;
+
 mod outline;
 
 mod heading;
@@ -73,6 +77,9 @@ use hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 use model::{PageSize, Parsed};
 
 use crate::{Budget, Error, Format, Input, Limits, Options, TextBuilder};
+use destinations::Destinations;
+use links::Links;
+use page::Reader;
 
 pub use image::{Image, render_page};
 pub use scan::{Recognised, pictures};
@@ -109,13 +116,22 @@ pub fn parse_shared(
     }
     let wanted = options.pages.clone().unwrap_or(0..count);
     let skipped: BTreeSet<u32> = options.skip.iter().copied().collect();
-    let mut inflater = inflate::Inflater::new(limits);
-    let mut pages = read_pages(&pdf, wanted, &skipped, &mut inflater, on_page)?;
+    let destinations = Destinations::of(&pdf);
+    let mut reader = Reader {
+        fonts: font::Fonts::new(),
+        inflater: inflate::Inflater::new(limits),
+        hidden: marks::parts_off(pdf.xref()),
+        links: Links::new(&destinations),
+    };
+    let mut pages = read_pages(&pdf, wanted, &skipped, &mut reader, on_page)?;
     for page in &mut pages {
         page.take_recognised(&options.recognised);
     }
     on_page(0);
-    assemble::assemble(pages, &outline::entries(&pdf), &mut builder)?;
+    let outline = outline::entries(&pdf, &destinations);
+    let targets = reader.links.into_targets();
+    targets.disclose(&mut builder);
+    assemble::assemble(pages, &outline, &targets, &mut builder)?;
     Ok(builder.finish(Format::Pdf))
 }
 
@@ -139,22 +155,20 @@ fn open(bytes: Arc<Vec<u8>>) -> Result<Pdf, Error> {
     })
 }
 
-fn read_pages(
-    pdf: &Pdf,
+fn read_pages<'a>(
+    pdf: &'a Pdf,
     wanted: std::ops::Range<u32>,
     skipped: &BTreeSet<u32>,
-    inflater: &mut inflate::Inflater,
+    reader: &mut Reader<'_, 'a>,
     on_page: &mut dyn FnMut(u32),
 ) -> Result<Vec<page::PageText>, Error> {
-    let hidden = marks::parts_off(pdf.xref());
-    let mut fonts = font::Fonts::new();
     let mut pages = Vec::new();
     for (index, page) in pdf.pages().iter().enumerate() {
         let index = index as u32;
         if wanted.contains(&index) && !skipped.contains(&index) {
             on_page(index + 1);
-            pages.push(page::read(page, index + 1, &mut fonts, inflater, &hidden));
-            inflater.within()?;
+            pages.push(reader.read(page, index + 1));
+            reader.inflater.within()?;
         }
     }
     Ok(pages)

@@ -1,5 +1,9 @@
 //! One page on its way from print to text.
 
+use std::collections::HashSet;
+
+use hayro_syntax::object::ObjectIdentifier;
+use hayro_syntax::page::Page;
 use model::PageSize;
 
 use super::content;
@@ -8,6 +12,7 @@ use super::fragment;
 use super::glyph::{Rect, Ruling};
 use super::inflate::Inflater;
 use super::line::{self, Line};
+use super::links::Links;
 use super::order::reading_order;
 use super::scan::{self, Recognised};
 
@@ -50,25 +55,31 @@ impl PageText {
     }
 }
 
-pub(super) fn read<'a>(
-    page: &hayro_syntax::page::Page<'a>,
-    number: u32,
-    fonts: &mut Fonts<'a>,
-    inflater: &mut Inflater,
-    hidden: &std::collections::HashSet<hayro_syntax::object::ObjectIdentifier>,
-) -> PageText {
-    let content = content::read_page(page, fonts, inflater, hidden);
-    let (width, height) = page.render_dimensions();
-    let fragments = fragment::fragments(&content, &fonts.texts);
-    PageText {
-        number,
-        size: PageSize { width, height },
-        lines: reading_order(line::lines(fragments)),
-        rulings: content.rulings,
-        images: content.images,
-        glyphs: content.glyphs.len(),
-        unmapped: content.unmapped,
-        cut_short: content.cut_short,
-        recognised: None,
+/// What is kept from page to page.
+pub(super) struct Reader<'d, 'a> {
+    pub(super) fonts: Fonts<'a>,
+    pub(super) inflater: Inflater,
+    /// The optional parts the document shows by default as off.
+    pub(super) hidden: HashSet<ObjectIdentifier>,
+    pub(super) links: Links<'d, 'a>,
+}
+
+impl<'a> Reader<'_, 'a> {
+    pub(super) fn read(&mut self, page: &Page<'a>, number: u32) -> PageText {
+        let content = content::read_page(page, &mut self.fonts, &mut self.inflater, &self.hidden);
+        let (width, height) = page.render_dimensions();
+        let mut fragments = fragment::fragments(&content, &self.fonts.texts);
+        self.links.mark(page, &mut fragments);
+        PageText {
+            number,
+            size: PageSize { width, height },
+            lines: reading_order(line::lines(fragments)),
+            rulings: content.rulings,
+            images: content.images,
+            glyphs: content.glyphs.len(),
+            unmapped: content.unmapped,
+            cut_short: content.cut_short,
+            recognised: None,
+        }
     }
 }

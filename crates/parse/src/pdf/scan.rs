@@ -105,6 +105,7 @@ fn of_line(words: &[&Row<'_>], scale: f32) -> Vec<Fragment> {
             artifact: false,
             apart: true,
             pitch: word.width * scale / letters.max(1) as f32,
+            link: None,
         }
     };
     words.iter().map(fragment).collect()

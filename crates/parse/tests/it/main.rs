@@ -5,6 +5,7 @@ mod furniture;
 mod gaps;
 mod hostile;
 mod layout;
+mod links;
 mod mail;
 mod odt;
 mod office;

@@ -53,6 +53,7 @@ fn paragraph(text: &str) -> Parsed {
             boxes: Vec::new(),
             source: None,
             anchor: None,
+            links: Vec::new(),
         }],
         ..Parsed::default()
     }

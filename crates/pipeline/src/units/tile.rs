@@ -251,5 +251,9 @@ fn divide(atom: &mut Atom, unit: &Span) -> Atom {
     atom.span.char_end = unit.char_end;
     rest.span.byte_start = unit.byte_end;
     rest.span.char_start = unit.char_end;
+    atom.links
+        .retain(|link| link.span.byte_start < unit.byte_end);
+    rest.links
+        .retain(|link| link.span.byte_start >= unit.byte_end);
     rest
 }

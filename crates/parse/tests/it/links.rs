@@ -1,0 +1,146 @@
+//! Where the words of a document lead to.
+
+use model::{Link, Parsed};
+use parse::{Hints, Limits, to_markdown};
+
+const TEXT: &str = "BT /F 11 Tf 14 TL 72 700 Td (The guild keeps a list of all mills) Tj T* \
+    (that still grind, and of their owners.) Tj ET";
+
+/// A page with these words and notes on it, and a second page.
+fn page(content: &str, notes: &str) -> Vec<u8> {
+    let stream =
+        |content: &str| format!("<</Length {}>>stream\n{content}\nendstream", content.len());
+    samples::pdf::file(&[
+        "<</Type/Catalog/Pages 2 0 R/Dests<</end[6 0 R/Fit]>>>>".to_owned(),
+        "<</Type/Pages/Kids[3 0 R 6 0 R]/Count 2>>".to_owned(),
+        format!(
+            "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R\
+             /Resources<</Font<</F 5 0 R>>>>/Annots[{notes}]>>"
+        ),
+        stream(content),
+        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>".to_owned(),
+        "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]>>".to_owned(),
+    ])
+}
+
+fn read(content: &str, notes: &str) -> Parsed {
+    let bytes = page(content, notes);
+    let parsed = parse::parse(&bytes, &Hints::of_filename("a.pdf"), &Limits::default());
+    parsed.unwrap()
+}
+
+/// A note over some words of the first line (`list of` is from 161 to 188) or of others.
+fn note(rect: &str, action: &str) -> String {
+    format!("<</Type/Annot/Subtype/Link/Rect[{rect}]{action}>>")
+}
+
+fn uri(address: &str) -> String {
+    format!("/A<</S/URI/URI({address})>>")
+}
+
+fn links(parsed: &Parsed) -> Vec<&Link> {
+    parsed.atoms.iter().flat_map(|atom| &atom.links).collect()
+}
+
+fn shown(parsed: &Parsed) -> Vec<(&str, &str)> {
+    let links = links(parsed).into_iter();
+    links.map(|link| (&*link.text, &*link.target)).collect()
+}
+
+#[test]
+fn words_under_a_link_are_known_with_their_target() {
+    let parsed = read(
+        TEXT,
+        &note("160 695 188 712", &uri("https://example.org/mills")),
+    );
+    assert_eq!(shown(&parsed), [("list of", "https://example.org/mills")]);
+    let link = links(&parsed)[0];
+    assert_eq!(&parsed.text[link.span.bytes()], "list of");
+    assert_eq!(link.span.char_end - link.span.char_start, 7);
+    let markdown = to_markdown(&parsed);
+    assert!(
+        markdown.contains("keeps a [list of](https://example.org/mills) all"),
+        "{markdown}"
+    );
+}
+
+#[test]
+fn a_link_over_two_lines_is_one() {
+    let target = uri("https://example.org/");
+    let (first, second) = ("203 695 260 712", "72 681 142 698");
+    let notes = note(first, &target) + &note(second, &target);
+    let quads = "/QuadPoints[203 712 260 712 203 695 260 695 72 698 142 698 72 681 142 681]";
+    let one = note("72 681 260 712", &(target + quads));
+    for notes in [notes, one] {
+        let parsed = read(TEXT, &notes);
+        let words = "mills that still grind,";
+        assert_eq!(shown(&parsed), [(words, "https://example.org/")]);
+    }
+}
+
+#[test]
+fn a_link_within_the_document_names_its_page_and_is_no_address() {
+    let by_name = note("160 695 188 712", "/Dest/end");
+    let by_action = note("72 681 95 698", "/A<</S/GoTo/D[6 0 R/Fit]>>");
+    let parsed = read(TEXT, &(by_name + &by_action));
+    assert_eq!(
+        shown(&parsed),
+        [("list of", "#page=2"), ("that", "#page=2")]
+    );
+    assert!(!to_markdown(&parsed).contains("]("));
+}
+
+#[test]
+fn what_runs_something_or_reads_a_file_is_left_out_and_that_is_said() {
+    let hostile = [
+        uri("javascript:alert\\(1\\)"),
+        uri("java\\nscript:alert\\(1\\)"),
+        uri("file:///etc/passwd"),
+        uri(&format!("https://example.org/{}", "a".repeat(1 << 20))),
+    ];
+    let notes: String = hostile
+        .iter()
+        .map(|uri| note("160 695 188 712", uri))
+        .collect();
+    let parsed = read(
+        TEXT,
+        &(notes + &note("0 0 9 9", "/A<</S/Launch/F(x.exe)>>")),
+    );
+    assert_eq!(shown(&parsed), []);
+    let said: Vec<_> = parsed.warnings.iter().map(|w| &*w.message).collect();
+    assert!(
+        said.iter()
+            .any(|said| said.starts_with("4 links were left out")),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_hundred_thousand_links_are_cut_off_and_the_text_is_whole() {
+    let one = note("160 695 188 712", &uri("https://example.org/"));
+    let parsed = read(TEXT, &one.repeat(100_000));
+    assert_eq!(shown(&parsed), [("list of", "https://example.org/")]);
+    assert!(parsed.text.ends_with("and of their owners."));
+    assert_eq!(parsed.warnings.len(), 1, "{:?}", parsed.warnings);
+}
+
+#[test]
+fn a_dangling_note_hides_none_of_those_behind_it() {
+    let good = note("160 695 188 712", &uri("https://example.org/"));
+    let parsed = read(TEXT, &format!("99 0 R null {good}"));
+    assert_eq!(shown(&parsed), [("list of", "https://example.org/")]);
+}
+
+#[test]
+fn brackets_in_words_and_addresses_do_not_end_a_link() {
+    let content = "BT /F 11 Tf 72 700 Td (See [7] for more.) Tj ET";
+    let parsed = read(
+        content,
+        &note("92 695 109 712", &uri("https://example.org/a_\\(b\\)")),
+    );
+    let markdown = to_markdown(&parsed);
+    assert!(
+        markdown.contains("See [\\[7\\]](https://example.org/a_%28b%29) for"),
+        "{markdown}"
+    );
+}
