@@ -147,6 +147,37 @@ impl Line {
             .then_some(mark.text.as_str())
     }
 
+    /// Whether it reaches over a place that parts the page, leaving no white of so many font
+    /// sizes there.
+    pub(super) fn is_over(&self, place: f32, white: f32) -> bool {
+        let hair = self.size * 0.1;
+        let covers = |part: &Fragment| part.left < place - hair && part.right > place + hair;
+        let ends = self.parts.iter().filter(|part| part.middle() < place);
+        let begins = self.parts.iter().filter(|part| part.middle() >= place);
+        let end = ends.map(|part| part.right).fold(f32::MIN, f32::max);
+        let begin = begins.map(|part| part.left).fold(f32::MAX, f32::min);
+        self.parts.iter().any(covers) || begin - end <= self.size * white
+    }
+
+    /// What stands left of a place, and what right of it.
+    pub(super) fn parted_at(self, place: f32) -> (Option<Self>, Option<Self>) {
+        let twice = self.look.bold > self.parts.iter().map(|part| part.look.bold).sum();
+        let (left, right): (Vec<Fragment>, Vec<Fragment>) = self
+            .parts
+            .into_iter()
+            .partition(|part| part.middle() < place);
+        let line = |parts: Vec<Fragment>| {
+            let mut parts = parts.into_iter();
+            let mut line = Self::of(parts.next()?);
+            parts.for_each(|part| line.push(part));
+            if twice {
+                line.embolden();
+            }
+            Some(line)
+        };
+        (line(left), line(right))
+    }
+
     pub(super) fn overlaps_across(&self, other: &Self) -> bool {
         self.left < other.right && other.left < self.right
     }

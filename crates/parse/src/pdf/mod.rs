@@ -5,7 +5,7 @@
 //! to the other:
 //!
 //! ```text
-//! page ► content (glyphs, rulings) ► fragment (links) ► line ► order      scan, for a picture
+//! page ► content (glyphs, rulings) ► fragment (links) ► line ► columns ► order      scan, for a picture
 //! pages ► furniture ► table, aligned ► block ► formula ► heading, figure ► assemble (pieces)
 //! ```
 //!
@@ -33,6 +33,8 @@ mod content;
 mod fragment;
 
 mod line;
+
+mod columns;
 
 mod order;
 

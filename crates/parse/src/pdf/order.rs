@@ -4,22 +4,25 @@
 //! better than any guess from geometry. Some print parts late: links, floats, what lies
 //! in front. So lines are settled one by one: a line stays behind the one printed before
 //! it unless it jumps back up within that one's column; then it goes where it stands on
-//! the page, below what is above it.
+//! the page, below what is above it. Columns printed row by row are taken apart before that.
 
+use super::columns;
+use super::glyph::Ruling;
 use super::line::Line;
 
 /// More lines than this are a drawing; settling them one by one would take for ever.
 const MAX_SETTLED: usize = 4000;
 
 /// In: lines as printed. Out: lines as read; what runs in another direction comes last.
-pub(super) fn reading_order(lines: Vec<Line>) -> Vec<Line> {
+pub(super) fn reading_order(lines: Vec<Line>, rulings: &[Ruling]) -> Vec<Line> {
     let Some(main) = main_angle(&lines) else {
         return lines;
     };
     let (mut along, mut turned): (Vec<Line>, Vec<Line>) =
         lines.into_iter().partition(|line| line.angle == main);
     if along.len() <= MAX_SETTLED {
-        along = settle(along);
+        let runs = columns::runs(along, rulings).into_iter();
+        along = runs.flat_map(settle).collect();
     }
     turned.sort_by_key(|line| line.angle);
     along.extend(turned);

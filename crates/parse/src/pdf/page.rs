@@ -50,7 +50,7 @@ impl PageText {
         let words = scan::fragments(&recognised.table, self.size.width);
         self.recognised = Some(words.len());
         if !words.is_empty() {
-            self.lines = reading_order(line::lines(words));
+            self.lines = reading_order(line::lines(words), &self.rulings);
         }
     }
 }
@@ -73,7 +73,7 @@ impl<'a> Reader<'_, 'a> {
         PageText {
             number,
             size: PageSize { width, height },
-            lines: reading_order(line::lines(fragments)),
+            lines: reading_order(line::lines(fragments), &content.rulings),
             rulings: content.rulings,
             images: content.images,
             glyphs: content.glyphs.len(),

@@ -1,5 +1,6 @@
 //! Sample documents made here, parsed through the public door.
 
+mod columns;
 mod encodings;
 mod furniture;
 mod gaps;
