@@ -1,9 +1,12 @@
 //! `mutations COUNT [FOLDER…]`: damages this project's sample documents, and the files of the
 //! folders, COUNT times in ways drawn from the number of the try, and has each read in a
 //! confined child. Prints what became of them; fails if one was our own fault, took longer
-//! than its budget or left a child larger than allowed.
+//! than its budget or left a child larger than allowed. `mutations =53 [FOLDER…]` does the one
+//! of that number again.
 
 use std::collections::BTreeMap;
+use std::num::ParseIntError;
+use std::ops::Range;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -23,16 +26,23 @@ async fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     if arguments == [CHILD] {
         return Ok(sandbox::child_main());
     }
-    let count = arguments.first().map_or(Ok(5000), |count| count.parse())?;
+    let numbers = numbers(arguments.first().map_or("5000", String::as_str))?;
     let mut originals = samples::all();
     for folder in arguments.iter().skip(1) {
         originals.extend(files(folder)?);
     }
     let mut run = Run::new(&originals)?;
-    for number in 0..count {
+    for number in numbers {
         run.read(number).await;
     }
     Ok(run.report())
+}
+
+fn numbers(argument: &str) -> Result<Range<u64>, ParseIntError> {
+    match argument.strip_prefix('=') {
+        Some(one) => one.parse().map(|one| one..one + 1),
+        None => argument.parse().map(|count| 0..count),
+    }
 }
 
 fn files(folder: &str) -> std::io::Result<Vec<Sample>> {
@@ -91,12 +101,7 @@ impl<'o> Run<'o> {
         let hints = Hints::of_filename(original.name.as_str());
         let ended = self.sandbox.parse(bytes.into(), hints).await;
         let took = begun.elapsed();
-        // Each lost page is one more attempt, and so is the last, which leaves them all out.
-        let attempts = match &ended {
-            Ok(parsed) => parsed.gaps.len() + 2,
-            Err(_) => self.settings.poison_pages + 2,
-        };
-        if took > self.settings.wall * attempts as u32 + GRACE {
+        if took > self.settings.wall_in_all() + GRACE {
             self.faults.push(format!("{name} took {took:?}"));
         }
         let end = match ended {

@@ -8,8 +8,10 @@ use std::io;
 pub enum Death {
     /// It used up its CPU time.
     Cpu,
-    /// It gave no sign of life, or took too long altogether.
+    /// It gave no sign of life.
     Silence,
+    /// It took too long altogether.
+    Wall,
     Memory,
     /// It tried to do something it may not.
     Forbidden,
@@ -19,7 +21,7 @@ pub enum Death {
 impl Death {
     /// Whether it was used up bit by bit: then the page at hand need not be the cause.
     pub fn adds_up(&self) -> bool {
-        matches!(self, Self::Cpu | Self::Memory)
+        matches!(self, Self::Cpu | Self::Memory | Self::Wall)
     }
 }
 
@@ -28,6 +30,7 @@ impl fmt::Display for Death {
         match self {
             Self::Cpu => f.write_str("reading it took more computing time than allowed"),
             Self::Silence => f.write_str("reading it did not come to an end"),
+            Self::Wall => f.write_str("reading it took longer than allowed"),
             Self::Memory => f.write_str("reading it took more memory than allowed"),
             Self::Forbidden => f.write_str("reading it tried to leave the sandbox"),
             Self::Crashed(how) => write!(f, "reading it crashed: {how}"),

@@ -8,6 +8,7 @@
 //!
 //! The program hands [`child_main`] its hidden subcommand; [`Program`] says how to call it.
 
+mod allowance;
 mod calls;
 mod child;
 mod confine;

@@ -10,10 +10,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::{Instant, timeout};
 
+use crate::allowance::Time;
 use crate::error::{Death, Error};
 use crate::protocol::{Answer, HEAD, Holds, Kind, ONE_PIECE, Request, Setup, head, head_of};
 use crate::settings::{Program, Settings};
-use crate::usage::peak_bytes;
+use crate::usage::{cpu_of, peak_bytes};
 
 /// Notes and the like are small; answers have their own budget.
 const SMALL: u64 = 1 << 20;
@@ -26,6 +27,8 @@ pub(crate) struct Process {
     from: ChildStdout,
     pub(crate) documents: u32,
     pub(crate) peak_bytes: u64,
+    /// When it was asked last, and what it had used by then.
+    begun: (Instant, Option<Duration>),
 }
 
 /// A frame that did not come.
@@ -62,6 +65,7 @@ impl Process {
             child,
             documents: 0,
             peak_bytes: 0,
+            begun: (Instant::now(), None),
         };
         let holds = process
             .greet(setup, settings.silence)
@@ -133,14 +137,15 @@ impl Process {
         settings: &Settings,
     ) -> Result<Answer, Error> {
         self.documents += 1;
-        let until = Instant::now() + settings.wall;
+        self.begun = (Instant::now(), self.cpu());
+        let until = Instant::now() + request.wall;
         let encoded = serde_json::to_vec(request).expect("a request is plain data");
         let frames = [(Kind::Request, &encoded[..]), (Kind::Document, document)];
         let sending = self.send_all(&frames);
-        match timeout(settings.wall, sending).await {
+        match timeout(request.wall, sending).await {
             Ok(Ok(())) => self.answer(until, settings).await,
-            Ok(Err(_)) => Ok(died(self.death().await, None)),
-            Err(_) => Ok(died(self.kill().await, None)),
+            Ok(Err(_)) => Ok(self.died(None).await),
+            Err(_) => Ok(self.ended(Death::Wall, None).await),
         }
     }
 
@@ -191,15 +196,43 @@ impl Process {
             match self.next(settings.silence.min(left), limit).await {
                 Ok((Kind::Page, note)) => page = page_of(&note),
                 Ok((kind, payload)) => {
-                    let answer = decode(kind, payload, page, settings)?;
+                    let answer = self.decode(kind, payload, page, settings)?;
                     self.done(settings).await?;
                     return Ok(answer);
                 }
-                Err(Missing::Silent) => return Ok(died(self.kill().await, page)),
-                Err(Missing::Closed) => return Ok(died(self.death().await, page)),
+                Err(Missing::Silent) if Instant::now() >= until => {
+                    return Ok(self.ended(Death::Wall, page).await);
+                }
+                Err(Missing::Silent) => return Ok(self.ended(Death::Silence, page).await),
+                Err(Missing::Closed) => return Ok(self.died(page).await),
                 Err(Missing::Wrong(error)) => return Err(Error::Protocol(error.to_string())),
             }
         }
+    }
+
+    fn decode(
+        &self,
+        kind: Kind,
+        payload: Vec<u8>,
+        page: Option<u32>,
+        settings: &Settings,
+    ) -> Result<Answer, Error> {
+        let wrong = |error: serde_json::Error| Error::Protocol(error.to_string());
+        Ok(match kind {
+            Kind::Parsed => Answer::Parsed(serde_json::from_slice(&payload).map_err(wrong)?),
+            Kind::Refused => Answer::Refused(serde_json::from_slice(&payload).map_err(wrong)?),
+            Kind::Image => Answer::Image(payload.into()),
+            Kind::Panicked => Answer::Died {
+                death: panicked(&payload),
+                page,
+                used: self.used(),
+            },
+            Kind::TooLarge => {
+                let limit = settings.output_bytes;
+                return Err(Error::Output { limit });
+            }
+            kind => return Err(Error::Protocol(format!("{kind:?} out of turn"))),
+        })
     }
 
     pub(crate) async fn done(&mut self, settings: &Settings) -> Result<(), Error> {
@@ -216,6 +249,36 @@ impl Process {
         let _ = self.child.start_kill();
         let _ = self.child.wait().await;
         Death::Silence
+    }
+
+    /// Ends it for a reason of ours.
+    async fn ended(&mut self, death: Death, page: Option<u32>) -> Answer {
+        let used = self.used();
+        let _ = self.kill().await;
+        Answer::Died { death, page, used }
+    }
+
+    /// It ended by itself.
+    async fn died(&mut self, page: Option<u32>) -> Answer {
+        let used = self.used();
+        let death = self.death().await;
+        Answer::Died { death, page, used }
+    }
+
+    /// Since it was asked last.
+    fn used(&self) -> Time {
+        let (since, before) = self.begun;
+        let wall = since.elapsed();
+        // One thread works: where the system does not say, the clock does.
+        let cpu = self.cpu().zip(before);
+        Time {
+            cpu: cpu.map_or(wall, |(now, before)| now.saturating_sub(before)),
+            wall,
+        }
+    }
+
+    fn cpu(&self) -> Option<Duration> {
+        self.child.id().and_then(cpu_of)
     }
 
     /// What it died of.
@@ -240,10 +303,6 @@ impl Process {
     }
 }
 
-fn died(death: Death, page: Option<u32>) -> Answer {
-    Answer::Died { death, page }
-}
-
 fn panicked(words: &[u8]) -> Death {
     Death::Crashed(first_line(&String::from_utf8_lossy(words)))
 }
@@ -251,29 +310,6 @@ fn panicked(words: &[u8]) -> Death {
 fn page_of(note: &[u8]) -> Option<u32> {
     let bytes = note.try_into().ok()?;
     Some(u32::from_le_bytes(bytes)).filter(|page| *page > 0)
-}
-
-fn decode(
-    kind: Kind,
-    payload: Vec<u8>,
-    page: Option<u32>,
-    settings: &Settings,
-) -> Result<Answer, Error> {
-    let wrong = |error: serde_json::Error| Error::Protocol(error.to_string());
-    Ok(match kind {
-        Kind::Parsed => Answer::Parsed(serde_json::from_slice(&payload).map_err(wrong)?),
-        Kind::Refused => Answer::Refused(serde_json::from_slice(&payload).map_err(wrong)?),
-        Kind::Image => Answer::Image(payload.into()),
-        Kind::Panicked => Answer::Died {
-            death: panicked(&payload),
-            page,
-        },
-        Kind::TooLarge => {
-            let limit = settings.output_bytes;
-            return Err(Error::Output { limit });
-        }
-        kind => return Err(Error::Protocol(format!("{kind:?} out of turn"))),
-    })
 }
 
 fn cause(status: ExitStatus, words: &str) -> Death {

@@ -9,12 +9,14 @@
 //! A frame longer than the receiver allows is refused before it is read.
 
 use std::io::{self, Read, Write};
+use std::time::Duration;
 
 use bytes::Bytes;
 use model::Parsed;
 use parse::{Hints, Limits, Options};
 use serde::{Deserialize, Serialize};
 
+use crate::allowance::Time;
 use crate::error::Death;
 use crate::settings::Settings;
 use crate::tool::Tool;
@@ -104,6 +106,9 @@ pub(crate) struct Request {
     pub(crate) hints: Hints,
     pub(crate) limits: Limits,
     pub(crate) cpu_seconds: u64,
+    /// The parent's to keep.
+    #[serde(skip)]
+    pub(crate) wall: Duration,
     pub(crate) output_bytes: u64,
 }
 
@@ -125,7 +130,16 @@ impl Request {
             hints,
             limits: settings.limits,
             cpu_seconds: settings.cpu.as_secs().max(1),
+            wall: settings.wall,
             output_bytes: settings.output_bytes,
+        }
+    }
+
+    pub(crate) fn within(self, time: Time) -> Self {
+        Self {
+            cpu_seconds: time.cpu.as_secs().max(1),
+            wall: time.wall,
+            ..self
         }
     }
 }
@@ -140,6 +154,7 @@ pub(crate) enum Answer {
     Died {
         death: Death,
         page: Option<u32>,
+        used: Time,
     },
 }
 
