@@ -121,8 +121,8 @@ impl Snapshot {
         top: usize,
     ) -> Result<Vec<Scored>, Error> {
         let view = self.view(space).await?;
-        let groups = words::of_query(&view.record.languages, query);
-        if groups.is_empty() || top == 0 {
+        let asked = words::of_query(&view.record.languages, query);
+        if asked.is_empty() || top == 0 {
             return Ok(Vec::new());
         }
         let Some(searcher) = self.searcher(space).await? else {
@@ -131,7 +131,7 @@ impl Snapshot {
         let statistics = statistics(&view, live);
         let live = Bits::from(live);
         let found = blocking(move || {
-            crate::text::search::search(&searcher, &groups, &live, statistics, top)
+            crate::text::search::search(&searcher, &asked, &live, statistics, top)
         });
         let mut scored = Vec::new();
         for hit in found.await? {

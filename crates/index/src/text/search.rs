@@ -13,6 +13,7 @@ use tantivy::{DocSet, Searcher, SegmentReader, TERMINATED, Term};
 use crate::Error;
 use crate::error::Doing;
 use crate::text::book::FIELDS;
+use crate::text::words::Asked;
 use crate::vector::bits::Bits;
 use crate::vector::flat::keep_best;
 
@@ -39,22 +40,21 @@ type Occurrences = Vec<(u32, u32)>;
 /// The best `top`, and all that tie with the last of them, in no order.
 pub fn search(
     searcher: &Searcher,
-    groups: &[Vec<String>],
+    asked: &[Asked],
     live: &Bits,
     statistics: Statistics,
     top: usize,
 ) -> Result<Vec<Hit>, Error> {
     let mut found: Vec<Vec<Occurrences>> = Vec::new();
     for segment in searcher.segment_readers() {
-        let of_group = |group: &Vec<String>| occurrences(segment, group, live);
-        found.push(groups.iter().map(of_group).collect::<Result<_, _>>()?);
+        let of_word = |word: &Asked| occurrences(segment, &word.stems, live);
+        found.push(asked.iter().map(of_word).collect::<Result<_, _>>()?);
     }
-    let weights: Vec<f32> = (0..groups.len())
-        .map(|group| {
-            let chunks: usize = found.iter().map(|segment| segment[group].len()).sum();
-            idf(chunks as f32, statistics.chunks as f32)
-        })
-        .collect();
+    let weight = |(at, word): (usize, &Asked)| {
+        let chunks: usize = found.iter().map(|segment| segment[at].len()).sum();
+        word.times as f32 * idf(chunks as f32, statistics.chunks as f32)
+    };
+    let weights: Vec<f32> = asked.iter().enumerate().map(weight).collect();
     let mut hits = Vec::new();
     for (segment, found) in searcher.segment_readers().iter().zip(&found) {
         let mean = statistics.words as f32 / statistics.chunks.max(1) as f32;
@@ -70,13 +70,13 @@ fn idf(with: f32, all: f32) -> f32 {
 
 fn occurrences(
     segment: &SegmentReader,
-    group: &[String],
+    stems: &[String],
     live: &Bits,
 ) -> Result<Occurrences, Error> {
     let words = segment.inverted_index(FIELDS.body).doing("search")?;
     let numbers = segment.fast_fields().u64("number").doing("search")?;
     let mut found = Occurrences::new();
-    for word in group {
+    for word in stems {
         let term = Term::from_field_text(FIELDS.body, word);
         let postings = words.read_postings(&term, IndexRecordOption::WithFreqs);
         let Some(mut postings) = postings.doing("search")? else {
@@ -92,7 +92,7 @@ fn occurrences(
             postings.advance();
         }
     }
-    if group.len() > 1 {
+    if stems.len() > 1 {
         found.sort_unstable();
         found.dedup_by(|next, kept| {
             let same = next.0 == kept.0;

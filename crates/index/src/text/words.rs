@@ -9,6 +9,8 @@
 //! A query does not know in which language it will be answered, so each of its
 //! words stands for all its stems in the languages of the space.
 
+use std::collections::HashMap;
+
 use tantivy::tokenizer::{
     Language, Stemmer, StopWordFilter, TextAnalyzer, TokenStream, WhitespaceTokenizer,
 };
@@ -63,10 +65,18 @@ pub fn of_text<'a>(rules: &str, texts: impl Iterator<Item = &'a str>) -> Vec<Str
     stem(rules, &plain)
 }
 
-/// The words of a query, each with its stems in every language of the space.
+/// A word of a query: its stems in every language of the space, and how often it was said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    pub stems: Vec<String>,
+    pub times: u32,
+}
+
+/// The words of a query in the order they were first said.
 ///
-/// Function words go, unless there is nothing else.
-pub fn of_query(languages: &[String], query: &str) -> Vec<Vec<String>> {
+/// Function words go, unless there is nothing else. Who asks with a whole abstract says what
+/// it is about again and again: that counts, as it does in the text.
+pub fn of_query(languages: &[String], query: &str) -> Vec<Asked> {
     let mut plain = Vec::new();
     cut(query, Pairs::Only, &mut plain);
     let telling: Vec<String> = plain
@@ -75,10 +85,17 @@ pub fn of_query(languages: &[String], query: &str) -> Vec<Vec<String>> {
         .cloned()
         .collect();
     let kept = if telling.is_empty() { plain } else { telling };
-    let mut groups: Vec<Vec<String>> = kept.iter().map(|word| stems(languages, word)).collect();
-    let mut seen = std::collections::HashSet::new();
-    groups.retain(|group| seen.insert(group.clone()));
-    groups
+    let mut asked: Vec<Asked> = Vec::new();
+    let mut places: HashMap<Vec<String>, usize> = HashMap::new();
+    for word in &kept {
+        let stems = stems(languages, word);
+        let place = *places.entry(stems.clone()).or_insert(asked.len());
+        match asked.get_mut(place) {
+            Some(known) => known.times += 1,
+            None => asked.push(Asked { stems, times: 1 }),
+        }
+    }
+    asked
 }
 
 fn stems(languages: &[String], word: &String) -> Vec<String> {
@@ -198,20 +215,36 @@ mod tests {
         assert_eq!(text(Some("cs"), "Město"), ["mesto"]);
     }
 
+    /// The stems of each word asked for.
+    fn query(languages: &[&str], query: &str) -> Vec<Vec<String>> {
+        let languages: Vec<String> = languages.iter().map(|l| (*l).to_owned()).collect();
+        let asked = of_query(&languages, query).into_iter();
+        asked.map(|asked| asked.stems).collect()
+    }
+
     #[test]
     fn scripts_without_spaces_can_be_searched_by_part_of_a_word() {
         let words = text(Some("ja"), "東京都 GPU搭載");
-        let query = of_query(&["und".to_owned()], "東京");
-        assert_eq!(query, [["東京"]]);
-        assert!(words.contains(&query[0][0]) && words.contains(&"gpu".to_owned()));
-        assert_eq!(of_query(&["und".to_owned()], "都"), [["都"]]);
+        let asked = query(&["und"], "東京");
+        assert_eq!(asked, [["東京"]]);
+        assert!(words.contains(&asked[0][0]) && words.contains(&"gpu".to_owned()));
+        assert_eq!(query(&["und"], "都"), [["都"]]);
     }
 
     #[test]
     fn a_query_word_stands_for_its_stems_in_all_languages_of_the_space() {
-        let languages = ["de".to_owned(), "en".to_owned()];
-        let groups = of_query(&languages, "the running Katzen");
-        assert_eq!(groups, [vec!["run", "running"], vec!["katz", "katzen"]]);
-        assert_eq!(of_query(&["en".to_owned()], "to be"), [["to"], ["be"]]);
+        let asked = query(&["de", "en"], "the running Katzen");
+        assert_eq!(asked, [vec!["run", "running"], vec!["katz", "katzen"]]);
+        assert_eq!(query(&["en"], "to be"), [["to"], ["be"]]);
+    }
+
+    #[test]
+    fn a_word_said_again_is_one_word_said_more_often() {
+        let asked = of_query(
+            &["en".to_owned()],
+            "index the titles, indexes of titles, titled",
+        );
+        let times: Vec<_> = asked.iter().map(|a| (&*a.stems[0], a.times)).collect();
+        assert_eq!(times, [("index", 2), ("titl", 3)]);
     }
 }

@@ -432,3 +432,26 @@ async fn closed_in_peace_it_leaves_no_text_to_look_into_at_the_next_opening() {
     assert!(redo.next().await.unwrap().is_none());
     stored.close().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_query_that_says_a_word_again_means_it_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open(folder.path()).await;
+    let chunks = vec![
+        chunk(0, "the wheel of the mill", &[1.0, 0.0]),
+        chunk(1, "the stone of the mill", &[0.0, 1.0]),
+    ];
+    let receipt = replace(&index, place(space(1), 0, "u"), 1, chunks);
+    let flush = receipt.await.unwrap().flushed().await.unwrap();
+    let snapshot = index.snapshot(flush).await.unwrap();
+    for (query, first) in [
+        ("is a stone with a wheel a wheel", 0),
+        ("is a wheel with a stone a stone", 1),
+    ] {
+        let found = snapshot.search_text(space(1), query, &live([0]), 2).await;
+        let found = found.unwrap();
+        assert_eq!(found[0].id.ordinal, first, "{query}");
+        assert!(found[0].score > found[1].score, "{query}");
+    }
+    index.close().await.unwrap();
+}
