@@ -6,6 +6,7 @@ use bytes::Bytes;
 use object_store::ObjectStore;
 use slatedb::config::{
     CompactorOptions, GarbageCollectorDirectoryOptions, GarbageCollectorOptions, ScanOptions,
+    SstBlockSize,
 };
 use slatedb::db_cache::SplitCache;
 use slatedb::db_cache::moka::{MokaCache, MokaCacheOptions};
@@ -19,6 +20,11 @@ use crate::{Error, Settings};
 /// What this program writes. An older number would be migrated at open.
 pub const FORMAT: u32 = 1;
 
+/// Where each block begins is kept in memory. With the usual 4 KiB, two vectors to a block, that
+/// would be more than the cache holds from some hundred thousand chunks on, and be read and
+/// checked anew for nearly every record.
+const BLOCK: SstBlockSize = SstBlockSize::Block16Kib;
+
 pub async fn open(settings: &Settings, objects: Arc<dyn ObjectStore>) -> Result<Db, Error> {
     let cache = SplitCache::new()
         .with_block_cache(Some(Arc::new(cache_of(settings.block_cache_bytes))))
@@ -27,6 +33,7 @@ pub async fn open(settings: &Settings, objects: Arc<dyn ObjectStore>) -> Result<
     let builder = Db::builder("slate", objects)
         .with_settings(options(settings))
         .with_db_cache(Arc::new(cache), 0)
+        .with_sst_block_size(BLOCK)
         .with_merge_operator(Arc::new(Append));
     builder.build().await.doing("open the database")
 }
