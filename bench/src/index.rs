@@ -8,6 +8,7 @@
 //! ingest is the whole path; beyond, vectors are the topic and a chunk has a word.
 
 mod data;
+mod disk;
 mod opening;
 mod peer;
 
@@ -203,7 +204,7 @@ async fn one_size(report: &mut Report, size: usize) -> anyhow::Result<f64> {
         ..Settings::default()
     };
     let index = open(folder.path(), settings).await?;
-    let built = build(report, &index, folder.path(), &data).await?;
+    let (built, bytes) = build(report, &index, folder.path(), &data).await?;
     let all = all_of(size / CHUNKS);
     let (recall, rate) = measure(&index, &data, &all, &data.truth(|_| true)).await?;
     report.figure(format!("{name}: recall@10"), recall, "");
@@ -217,7 +218,7 @@ async fn one_size(report: &mut Report, size: usize) -> anyhow::Result<f64> {
     }
     few_live(report, &index, &data).await?;
     index.close().await?;
-    on_disk(report, folder.path(), &data).await?;
+    disk::on_disk(report, &name, folder.path(), bytes).await?;
     opening::opening(report, &name, folder.path(), &data)?;
     if size <= 20_000 {
         add_others(folder.path()).await?;
@@ -227,13 +228,13 @@ async fn one_size(report: &mut Report, size: usize) -> anyhow::Result<f64> {
     Ok(1.0 / rate)
 }
 
-/// Ingests all; the CPU time it took.
+/// Ingests all; the CPU time it took, and the bytes of texts and vectors there are now.
 async fn build(
     report: &mut Report,
     index: &Index,
     folder: &Path,
     data: &Data,
-) -> anyhow::Result<Duration> {
+) -> anyhow::Result<(Duration, u64)> {
     let size = data.size();
     let what = match size > WITH_TEXT {
         true => "chunks of one word",
@@ -248,7 +249,7 @@ async fn build(
     report.against(name, rate, "/s", ("raw SlateDB, same bytes", raw));
     let name = format!("{size} vectors: {what} ingested per CPU-second");
     report.figure(name, size as f64 / spent.as_secs_f64(), "/s");
-    Ok(spent)
+    Ok((spent, bytes))
 }
 
 async fn few_live(report: &mut Report, index: &Index, data: &Data) -> anyhow::Result<()> {
@@ -264,32 +265,6 @@ async fn few_live(report: &mut Report, index: &Index, data: &Data) -> anyhow::Re
         report.figure(format!("{name}: recall@10"), recall, "");
         report.figure(format!("{name}: queries per CPU-second"), rate, "/s");
     }
-    Ok(())
-}
-
-/// What lies there when the index is closed, and once the store has collected its garbage:
-/// logs and files that newer ones replaced, which it keeps for some minutes.
-async fn on_disk(report: &mut Report, folder: &Path, data: &Data) -> anyhow::Result<()> {
-    let size = data.size();
-    let name = format!("{size} vectors");
-    let megabytes = || disk(folder) as f64 / 1e6;
-    report.figure(format!("{name}: on disk when closed"), megabytes(), "MB");
-    let hurried = Settings {
-        collect_every: Duration::from_secs(1),
-        ..Settings::default()
-    };
-    let index = open(folder, hurried).await?;
-    let (mut before, mut same) = (disk(folder), 0);
-    while same < 12 {
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        let now = disk(folder);
-        same = if now == before { same + 1 } else { 0 };
-        before = now;
-    }
-    index.close().await?;
-    let alone = (size * DIMENSIONS * 4) as f64 / 1e6;
-    let what = format!("{name}: on disk, garbage collected");
-    report.against(what, megabytes(), "MB", ("the vectors alone", alone));
     Ok(())
 }
 
@@ -327,16 +302,4 @@ async fn raw_rate(folder: &Path, size: usize, bytes: u64) -> anyhow::Result<f64>
     db.close().await?;
     std::fs::remove_dir_all(raw)?;
     Ok(rate)
-}
-
-fn disk(folder: &Path) -> u64 {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return 0;
-    };
-    let size = |entry: std::fs::DirEntry| match entry.metadata() {
-        Ok(meta) if meta.is_dir() => disk(&entry.path()),
-        Ok(meta) => meta.len(),
-        Err(_) => 0,
-    };
-    entries.flatten().map(size).sum()
 }

@@ -61,6 +61,8 @@ fn options(settings: &Settings) -> slatedb::Settings {
         object_store_max_retries: retries,
         compactor_options: Some(CompactorOptions {
             object_store_max_retries: retries,
+            // For so long a scan under way may read what a compaction has replaced.
+            checkpoint_lifetime: settings.collect_every * 15,
             ..Default::default()
         }),
         garbage_collector_options: Some(GarbageCollectorOptions {
