@@ -194,6 +194,7 @@ mod tests {
         let unit = UnitName::new("u1").unwrap();
         let model = ModelName::new("local", "m");
         let input = ContentHash::from_bytes([0xee; 32]);
+        assert_eq!(spell(META), "01");
         assert_eq!(spell(&redo(258)), "020000000000000102");
         assert_eq!(spell(&of_version(VERSION, &space(), version)), "10TKGV");
         assert_eq!(
@@ -210,6 +211,7 @@ mod tests {
         assert_eq!(spell(&numbered(CENTROID, &space(), 1)), "23TKG00000001");
         assert_eq!(spell(&numbered(COUNT, &space(), 1)), "24TKG00000001");
         assert_eq!(spell(&numbered(POSTING, &space(), 1)), "25TKG00000001");
+        assert_eq!(spell(&of_space(COLD, &space())), "26TKG");
         assert_eq!(
             spell(&reuse(&space(), &model, &input, 7)),
             format!("30T6c6f63616c3a6d00{}TKG00000007", "ee".repeat(32))
