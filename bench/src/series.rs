@@ -1,6 +1,6 @@
 //! The time-series store: a million samples over ten thousand series, written and queried;
-//! and what a sample costs as series grow in number, every flush holding one of each, as when
-//! a node reports its figures.
+//! and what a sample costs as series grow in number, as many samples each time and every flush
+//! holding one of each series, as when a node reports its figures.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,8 +11,8 @@ use crate::report::{Report, cpu_time};
 
 const SERIES: usize = 10_000;
 const EACH: usize = 100;
-/// Rounds of one sample each, after the one that makes the series.
-const ROUNDS: usize = 10;
+/// Samples written after those that make the series, a round of one each at a time.
+const KNOWN: usize = 1_000_000;
 const SECOND: i64 = 1_000_000;
 const EVERY: i64 = 10 * SECOND;
 const START: i64 = 20_000 * 86_400 * SECOND;
@@ -71,7 +71,8 @@ async fn round_by_round(count: usize) -> anyhow::Result<[f64; 2]> {
     write(&series, &names, 0).await?;
     series.sync().await?;
     let made = cpu_time();
-    for round in 1..=ROUNDS {
+    let rounds = KNOWN / count;
+    for round in 1..=rounds {
         write(&series, &names, round).await?;
         series.sync().await?;
     }
@@ -80,7 +81,7 @@ async fn round_by_round(count: usize) -> anyhow::Result<[f64; 2]> {
     let each = |spent: Duration, of: usize| spent.as_secs_f64() * 1e6 / of as f64;
     Ok([
         each(made - begun, count),
-        each(written - made, count * ROUNDS),
+        each(written - made, count * rounds),
     ])
 }
 

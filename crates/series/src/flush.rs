@@ -67,6 +67,7 @@ impl Slate {
 
     async fn draft(&self, state: &State, delta: &Samples, flush: u64) -> Result<Draft, Error> {
         let mut draft = Draft::new(&state.meta, flush);
+        let mut numbered = Vec::with_capacity(delta.of.len());
         for (fingerprint, series) in &delta.of {
             let number = match state.numbers.get(fingerprint) {
                 Some(number) => *number,
@@ -74,7 +75,13 @@ impl Slate {
                 None if state.complete => draft.add_series(*fingerprint, series),
                 None => self.number(&mut draft, *fingerprint, series).await?,
             };
-            draft.add_samples(number, &series.samples);
+            numbered.push((number, &series.samples));
+        }
+        // In the order of their keys: the batch and the store's memory are sorted, and a row
+        // beside the last costs less than one anywhere, the more so the more there are.
+        numbered.sort_unstable_by_key(|(number, _)| *number);
+        for (number, samples) in numbered {
+            draft.add_samples(number, samples);
         }
         draft.finish();
         Ok(draft)
