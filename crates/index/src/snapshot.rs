@@ -413,7 +413,7 @@ impl Snapshot {
             if let Some(bytes) = bytes.filter(|bytes| seal::is_whole(bytes))
                 && let Ok(record) = VectorRecord::read(&bytes)
             {
-                return Ok(Some(record.vector));
+                return Ok(Some(record.vector.to_vec()));
             }
         }
         Ok(None)

@@ -3,6 +3,8 @@
 //! Integers are little-endian. A reader refuses a version it does not know: a
 //! newer program wrote it, and guessing would lose something.
 
+use std::sync::Arc;
+
 use model::{Chunk, ChunkId, ContentHash, ModelName, UnitName, VersionId};
 use uuid::Uuid;
 
@@ -60,7 +62,7 @@ pub struct ChunkRecord {
 pub struct VectorRecord {
     pub number: u32,
     pub place: ChunkId,
-    pub vector: Vec<f32>,
+    pub vector: Arc<[f32]>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -450,7 +452,7 @@ pub fn read_bitmap(what: &'static str, bytes: &[u8]) -> Result<roaring::RoaringB
     })
 }
 
-pub fn floats(bytes: &[u8]) -> Option<Vec<f32>> {
+fn floats<T: FromIterator<f32>>(bytes: &[u8]) -> Option<T> {
     let (four, rest) = bytes.as_chunks::<4>();
     let values = four.iter().map(|b| f32::from_le_bytes(*b)).collect();
     rest.is_empty().then_some(values)
@@ -526,6 +528,6 @@ mod tests {
             "a changed record is known from a whole one"
         );
         assert_eq!(vector.place, place);
-        assert_eq!((vector.number, vector.vector), (6, vec![0.5, -1.0]));
+        assert_eq!((vector.number, &*vector.vector), (6, &[0.5, -1.0][..]));
     }
 }

@@ -7,14 +7,14 @@
 //! looked at in place: a lock and a count for each would make their misses of
 //! memory wait for one another, which is most of what a warm search costs.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use crate::slate::record::VectorRecord;
 use crate::vector::code::Codes;
 use crate::vector::flat::Page;
+use crate::vector::places::Places;
+use crate::vector::simd;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -30,7 +30,14 @@ pub type Key = (u32, Kind, u32);
 pub enum Entry {
     Page(Arc<Page>),
     Posting(Arc<Codes>),
-    Vector(Arc<VectorRecord>),
+    /// The vector itself beside its record, which a comparison need not go by.
+    Vector(Arc<[f32]>, Arc<VectorRecord>),
+}
+
+impl From<Arc<VectorRecord>> for Entry {
+    fn from(record: Arc<VectorRecord>) -> Self {
+        Self::Vector(Arc::clone(&record.vector), record)
+    }
 }
 
 impl Entry {
@@ -38,7 +45,9 @@ impl Entry {
         let own = match self {
             Self::Page(page) => page.bytes(),
             Self::Posting(codes) => codes.bytes(),
-            Self::Vector(record) => record.vector.len() * 4 + record.place.unit.as_str().len() + 96,
+            Self::Vector(vector, record) => {
+                vector.len() * 4 + record.place.unit.as_str().len() + 112
+            }
         };
         own + 64
     }
@@ -54,36 +63,10 @@ pub struct Reading<'a>(RwLockReadGuard<'a, Held>);
 
 #[derive(Default)]
 struct Held {
-    at: HashMap<Key, usize, BuildHasherDefault<Quick>>,
+    places: Places,
     slots: Vec<Slot>,
     hand: usize,
     bytes: usize,
-}
-
-/// Keys are numbers of our own making, so nobody chooses them to collide.
-#[derive(Default)]
-struct Quick(u64);
-
-impl Hasher for Quick {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64((*byte).into()));
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.write_u64(number.into());
-    }
-
-    fn write_isize(&mut self, number: isize) {
-        self.write_u64(number as u64);
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0 ^ self.0 >> 32
-    }
 }
 
 struct Slot {
@@ -122,25 +105,40 @@ impl Cache {
 
 impl Reading<'_> {
     pub fn get(&self, key: &Key) -> Option<&Entry> {
-        let slot = &self.0.slots[*self.0.at.get(key)?];
+        let slot = &self.0.slots[self.0.find(key)?];
         // Written only once, so that the others' copies of it stay good.
         if !slot.asked.load(Ordering::Relaxed) {
             slot.asked.store(true, Ordering::Relaxed);
         }
         Some(&slot.entry)
     }
+
+    /// As [`get`](Self::get) for many. Where an entry lies is told by memory that may be far
+    /// itself, so each step of the way is gone for all of them before the next.
+    pub fn get_all(&self, keys: &[Key]) -> Vec<Option<&Entry>> {
+        let Held { places, slots, .. } = &*self.0;
+        keys.iter().for_each(|key| places.ahead(key));
+        let near = |key: &Key| places.first(key).and_then(|slot| slots.get(slot));
+        keys.iter().filter_map(near).for_each(simd::ahead_of);
+        keys.iter().map(|key| self.get(key)).collect()
+    }
 }
 
 impl Held {
+    fn find(&self, key: &Key) -> Option<usize> {
+        self.places.find(key, |slot| &self.slots[slot].key)
+    }
+
     fn put(&mut self, key: Key, entry: Entry) {
         self.bytes += entry.bytes();
-        if let Some(&at) = self.at.get(&key) {
+        if let Some(at) = self.find(&key) {
             let old = std::mem::replace(&mut self.slots[at].entry, entry);
             self.bytes -= old.bytes();
         } else {
-            self.at.insert(key, self.slots.len());
             let asked = AtomicBool::new(false);
             self.slots.push(Slot { key, entry, asked });
+            let slots = &self.slots;
+            self.places.push(slots.len(), |slot| &slots[slot].key);
         }
     }
 
@@ -157,12 +155,11 @@ impl Held {
     }
 
     fn drop_at(&mut self, at: usize) {
+        let slots = &self.slots;
+        self.places
+            .swap_remove(at, slots.len(), |slot| &slots[slot].key);
         let slot = self.slots.swap_remove(at);
         self.bytes -= slot.entry.bytes();
-        self.at.remove(&slot.key);
-        if let Some(moved) = self.slots.get(at) {
-            self.at.insert(moved.key, at);
-        }
     }
 }
 
@@ -177,10 +174,10 @@ mod tests {
             unit: UnitName::new("u").unwrap(),
             ordinal: 0,
         };
-        Entry::Vector(Arc::new(VectorRecord {
+        Entry::from(Arc::new(VectorRecord {
             number: 0,
             place,
-            vector: vec![0.0; dimensions],
+            vector: vec![0.0; dimensions].into(),
         }))
     }
 
@@ -193,7 +190,13 @@ mod tests {
             assert!(cache.get(&hot).is_some());
             cache.put((1, Kind::Vector, number), vector(384));
         }
-        let bytes = cache.read().0.bytes;
+        let reading = cache.read();
+        let bytes = reading.0.bytes;
+        let keys: Vec<Key> = (0..10_001)
+            .map(|number| (1, Kind::Vector, number))
+            .collect();
+        let found = reading.get_all(&keys).into_iter().flatten().count();
+        assert_eq!(found, reading.0.slots.len());
         assert!(((1 << 19)..=(1 << 20)).contains(&bytes), "{bytes}");
     }
 }

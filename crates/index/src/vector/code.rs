@@ -59,6 +59,15 @@ impl Codes {
         self.ids.len() * 8 + self.factors.len() * BLOCK * 8 + self.columns.len()
     }
 
+    /// Has the first `count` entries fetched while something else is done.
+    pub fn ahead(&self, count: usize) {
+        let blocks = count.div_ceil(BLOCK).min(self.factors.len());
+        let width = self.columns.len() / self.factors.len().max(1);
+        simd::ahead(&self.columns[..blocks * width]);
+        simd::ahead(&self.factors[..blocks]);
+        simd::ahead(&self.numbers[..count.min(BLOCK)]);
+    }
+
     /// Adds a rotated vector under a rotated centroid.
     pub fn push(&mut self, id: u32, number: u32, vector: &[f32], centroid: &[f32]) {
         let (mut length, mut sum, mut kept, mut signs_of_centroid) = (0.0, 0.0, 0.0, 0.0_f32);

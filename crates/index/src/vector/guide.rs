@@ -7,6 +7,8 @@ use crate::vector::simd;
 
 /// Rows up to this many are better compared one by one.
 pub const WORTH: usize = 256;
+/// Rows on their way while one is compared.
+const AHEAD: usize = 4;
 
 /// Codes of rows, under their mean when the first of them were coded.
 #[derive(Debug, Clone)]
@@ -58,9 +60,18 @@ impl Guide {
                 }
                 near.floor()
             });
-        let closeness = |at: usize| simd::dot(rows.row(at), vector) - rows.half(at);
-        let near = near.into_sorted().into_iter();
-        let mut near: Vec<_> = near.map(|(_, at)| (closeness(at), at)).collect();
+        let guessed = near.into_sorted();
+        guessed
+            .iter()
+            .take(AHEAD)
+            .for_each(|(_, at)| simd::ahead(rows.row(*at)));
+        let mut near = Vec::with_capacity(guessed.len());
+        for (place, (_, at)) in guessed.iter().enumerate() {
+            if let Some((_, next)) = guessed.get(place + AHEAD) {
+                simd::ahead(rows.row(*next));
+            }
+            near.push((simd::dot(rows.row(*at), vector) - rows.half(*at), *at));
+        }
         near.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
         near
     }

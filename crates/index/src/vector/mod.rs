@@ -11,6 +11,8 @@ pub mod bits;
 
 pub mod best;
 
+mod places;
+
 pub mod cache;
 
 pub mod totals;

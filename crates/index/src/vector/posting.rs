@@ -7,6 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use futures::future::try_join_all;
 use slatedb::DbSnapshot;
 
 use crate::Error;
@@ -15,7 +16,7 @@ use crate::slate::key;
 use crate::slate::record;
 use crate::slate::store::{self, Rows as Records};
 use crate::vector::SpaceView;
-use crate::vector::cache::{Cache, Entry, Kind};
+use crate::vector::cache::{Cache, Entry, Kind, Reading};
 use crate::vector::cluster::Rows;
 use crate::vector::code::{Codes, Query};
 use crate::vector::guide::Guide;
@@ -32,7 +33,7 @@ pub struct Table {
 }
 
 /// Centroids a search is given at once; it seldom goes on beyond.
-const NEAR: usize = 48;
+const NEAR: usize = 24;
 /// If it does, it is given so many times as many.
 const FURTHER: usize = 8;
 /// Centroids among which a vector looks for its posting.
@@ -232,12 +233,48 @@ pub async fn codes(
     cache: &Cache,
     posting: Posting,
 ) -> Result<Arc<Codes>, Error> {
-    let key = (view.tag, Kind::Posting, posting.number);
-    if let Some(Entry::Posting(codes)) = cache.get(&key)
-        && codes.len() >= posting.count as usize
-    {
-        return Ok(codes);
+    let codes = cached(view, &cache.read(), posting);
+    match codes {
+        Some(codes) => Ok(codes),
+        None => read(db, view, cache, posting).await,
     }
+}
+
+/// Those of several, one after another.
+pub async fn codes_of(
+    db: &DbSnapshot,
+    view: &SpaceView,
+    cache: &Cache,
+    postings: &[Posting],
+) -> Result<Vec<Arc<Codes>>, Error> {
+    let found: Vec<_> = {
+        let reading = cache.read();
+        let one = |posting: &Posting| cached(view, &reading, *posting);
+        postings.iter().map(one).collect()
+    };
+    let one = async |(codes, posting): (Option<Arc<Codes>>, &Posting)| match codes {
+        Some(codes) => Ok(codes),
+        None => read(db, view, cache, *posting).await,
+    };
+    if found.iter().all(Option::is_some) {
+        return Ok(found.into_iter().flatten().collect());
+    }
+    try_join_all(found.into_iter().zip(postings).map(one)).await
+}
+
+fn cached(view: &SpaceView, reading: &Reading<'_>, posting: Posting) -> Option<Arc<Codes>> {
+    match reading.get(&(view.tag, Kind::Posting, posting.number))? {
+        Entry::Posting(codes) if codes.len() >= posting.count as usize => Some(Arc::clone(codes)),
+        _ => None,
+    }
+}
+
+async fn read(
+    db: &DbSnapshot,
+    view: &SpaceView,
+    cache: &Cache,
+    posting: Posting,
+) -> Result<Arc<Codes>, Error> {
     let record = key::numbered(key::POSTING, &view.space, posting.number);
     let bytes = store::get(db, record).await?.unwrap_or_default();
     let codes = Codes::read(&bytes, view.dimensions())
@@ -246,6 +283,7 @@ pub async fn codes(
         return Err(Error::corrupt("posting", "it lacks entries"));
     }
     let codes = Arc::new(codes);
+    let key = (view.tag, Kind::Posting, posting.number);
     cache.put(key, Entry::Posting(Arc::clone(&codes)));
     Ok(codes)
 }

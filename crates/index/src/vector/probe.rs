@@ -6,15 +6,12 @@
 //! few live a search goes the further. Of the candidates only those are compared
 //! exactly that may still beat the last of the best.
 
-use std::sync::Arc;
-
 use futures::future::try_join_all;
 use slatedb::DbSnapshot;
 
 use crate::Error;
 use crate::flush::Store;
 use crate::settings::Probe;
-use crate::slate::record::VectorRecord;
 use crate::vector::best::Best;
 use crate::vector::bits::Bits;
 use crate::vector::cache::{Entry, Kind};
@@ -25,6 +22,12 @@ use crate::vector::{Cache, SpaceView, search, simd};
 
 /// Live entries by which a posting counts in full.
 const WHOLE: usize = 32;
+/// Postings looked up at once.
+const TOGETHER: usize = 8;
+/// Candidates looked up at once.
+const HANDFUL: usize = 64;
+/// Vectors on their way while one is compared.
+const AHEAD: usize = 12;
 
 /// What a search looks for.
 pub struct Wanted<'a> {
@@ -52,29 +55,63 @@ pub async fn probe(
         if cold && !wanted.cold {
             continue;
         }
-        let (mut seen, mut barren) = (0, 0);
-        for (closeness, at) in table.nearest_first(&rotated, &query, cold) {
-            let posting = table.postings[at];
-            let codes = posting::codes(db, view, &store.cache, posting).await?;
-            let under = Under {
-                base: closeness + table.centroids.half(at),
-                distance: (length - 2.0 * closeness).max(0.0).sqrt(),
-                doubt: settings.doubt,
-            };
-            let looked = guesses.look(&codes, posting.count as usize, &query, under);
-            seen += looked.live;
-            barren = match looked.candidates {
-                true => 0,
-                false => barren + looked.live,
-            };
-            if (barren >= settings.barren * WHOLE && guesses.enough())
-                || seen >= settings.postings * WHOLE
-            {
+        let mut order = table.nearest_first(&rotated, &query, cold);
+        let mut patience = Patience::new(settings);
+        while !patience.ended {
+            let near: Vec<(f32, usize)> = order.by_ref().take(TOGETHER).collect();
+            if near.is_empty() {
                 break;
+            }
+            let postings: Vec<_> = near.iter().map(|(_, at)| table.postings[*at]).collect();
+            let codes = posting::codes_of(db, view, &store.cache, &postings).await?;
+            for (place, (closeness, at)) in near.into_iter().enumerate() {
+                if let Some(next) = postings.get(place + 1) {
+                    codes[place + 1].ahead(next.count as usize);
+                }
+                let under = Under {
+                    base: closeness + table.centroids.half(at),
+                    distance: (length - 2.0 * closeness).max(0.0).sqrt(),
+                    doubt: settings.doubt,
+                };
+                let count = postings[place].count as usize;
+                let looked = guesses.look(&codes[place], count, &query, under);
+                patience.note(looked, guesses.enough());
+                if patience.ended {
+                    break;
+                }
             }
         }
     }
     rerank(db, view, store, guesses.best(), wanted).await
+}
+
+/// How long a search goes on.
+struct Patience {
+    settings: Probe,
+    seen: usize,
+    barren: usize,
+    ended: bool,
+}
+
+impl Patience {
+    fn new(settings: Probe) -> Self {
+        Self {
+            settings,
+            seen: 0,
+            barren: 0,
+            ended: false,
+        }
+    }
+
+    fn note(&mut self, looked: Looked, enough: bool) {
+        self.seen += looked.live;
+        self.barren = match looked.candidates {
+            true => 0,
+            false => self.barren + looked.live,
+        };
+        let barren = self.barren >= self.settings.barren * WHOLE && enough;
+        self.ended = barren || self.seen >= self.settings.postings * WHOLE;
+    }
 }
 
 /// What a posting held.
@@ -155,17 +192,30 @@ async fn rerank(
     wanted: &Wanted<'_>,
 ) -> Result<Vec<Candidate>, Error> {
     let mut exact = Exact::new(wanted);
-    // A few at a time: what the first of them come to spares most of the others.
-    for some in guesses.chunks(wanted.top.max(8)) {
-        let floor = exact.best.settle();
-        let hopeful = some.iter().filter(|guess| guess.most >= floor);
-        let missing = exact.compare_cached(view, &store.cache, hopeful.map(|guess| guess.id));
-        let read = |id| search::vector(db, view, &store.cache, id);
-        for vector in try_join_all(missing.into_iter().map(read)).await? {
-            vector.iter().for_each(|vector| exact.compare(vector));
+    let read = |id: u32| search::vector(db, view, &store.cache, id);
+    for some in guesses.chunks(HANDFUL) {
+        let missing = exact.compare_cached(view, &store.cache, some);
+        // Reading costs more than comparing: what the first of them come to spares others.
+        for some in missing.chunks(wanted.top.max(8)) {
+            let floor = exact.best.settle();
+            let hopeful = some.iter().filter(|guess| guess.most >= floor);
+            let hopeful: Vec<u32> = hopeful.map(|guess| guess.id).collect();
+            let records = try_join_all(hopeful.iter().map(|id| read(*id))).await?;
+            for (id, record) in hopeful.into_iter().zip(records) {
+                record.iter().for_each(|r| exact.compare(id, &r.vector));
+            }
         }
     }
-    Ok(exact.candidates())
+    let mut candidates = Vec::new();
+    for (score, id) in exact.found() {
+        let record = read(id).await?;
+        candidates.extend(record.map(|record| Candidate {
+            score,
+            number: record.number,
+            place: record.place.clone(),
+        }));
+    }
+    Ok(candidates)
 }
 
 /// Vectors compared exactly.
@@ -173,7 +223,7 @@ struct Exact<'a> {
     query: &'a [f32],
     top: usize,
     best: Best<()>,
-    found: Vec<(f32, Arc<VectorRecord>)>,
+    found: Vec<(f32, u32)>,
 }
 
 impl<'a> Exact<'a> {
@@ -187,43 +237,44 @@ impl<'a> Exact<'a> {
     }
 
     /// Compares what is in memory; the others are given back.
-    fn compare_cached(
-        &mut self,
-        view: &SpaceView,
-        cache: &Cache,
-        ids: impl Iterator<Item = u32>,
-    ) -> Vec<u32> {
+    fn compare_cached(&mut self, view: &SpaceView, cache: &Cache, some: &[Guess]) -> Vec<Guess> {
+        let floor = self.best.settle();
+        let hopeful: Vec<&Guess> = some.iter().filter(|guess| guess.most >= floor).collect();
+        let key = |guess: &&Guess| (view.tag, Kind::Vector, guess.id);
+        let keys: Vec<_> = hopeful.iter().map(key).collect();
         let reading = cache.read();
-        let (mut here, mut missing) = (Vec::with_capacity(self.top.max(8)), Vec::new());
-        for id in ids {
-            if let Some(Entry::Vector(vector)) = reading.get(&(view.tag, Kind::Vector, id)) {
-                // All are on their way before the first is needed.
-                simd::ahead(&vector.vector);
-                here.push(vector);
-            } else {
-                missing.push(id);
+        let (mut here, mut missing) = (Vec::with_capacity(keys.len()), Vec::new());
+        for (guess, entry) in hopeful.into_iter().zip(reading.get_all(&keys)) {
+            match entry {
+                Some(Entry::Vector(vector, _)) => here.push((guess, &**vector)),
+                _ => missing.push(*guess),
             }
         }
-        here.into_iter().for_each(|vector| self.compare(vector));
+        for (_, vector) in here.iter().take(AHEAD) {
+            simd::ahead(vector);
+        }
+        for (place, (guess, vector)) in here.iter().enumerate() {
+            if let Some((_, next)) = here.get(place + AHEAD) {
+                simd::ahead(next);
+            }
+            if guess.most >= self.best.floor() {
+                self.compare(guess.id, vector);
+            }
+        }
         missing
     }
 
-    fn compare(&mut self, vector: &Arc<VectorRecord>) {
-        let score = simd::dot(&vector.vector, self.query);
+    fn compare(&mut self, id: u32, vector: &[f32]) {
+        let score = simd::dot(vector, self.query);
         if score >= self.best.floor() {
             self.best.push(score, ());
-            self.found.push((score, Arc::clone(vector)));
+            self.found.push((score, id));
         }
     }
 
     /// The best, and all that tie with the last of them.
-    fn candidates(mut self) -> Vec<Candidate> {
+    fn found(mut self) -> Vec<(f32, u32)> {
         keep_best(&mut self.found, self.top, |entry| entry.0);
-        let candidate = |(score, vector): (f32, Arc<VectorRecord>)| Candidate {
-            score,
-            number: vector.number,
-            place: vector.place.clone(),
-        };
-        self.found.into_iter().map(candidate).collect()
+        self.found
     }
 }

@@ -200,6 +200,7 @@ impl Vectors {
                 .ok_or_else(|| Error::corrupt("vector", "its key has no id"))?;
             if !grow.view.deleted_bits.contains(id) {
                 let VectorRecord { number, vector, .. } = VectorRecord::read(&bytes)?;
+                let vector = vector.to_vec();
                 members.push(Member { id, number, vector });
             }
         }

@@ -59,14 +59,14 @@ pub async fn vector(
     id: u32,
 ) -> Result<Option<Arc<VectorRecord>>, Error> {
     let key = (view.tag, Kind::Vector, id);
-    if let Some(Entry::Vector(record)) = cache.get(&key) {
+    if let Some(Entry::Vector(_, record)) = cache.get(&key) {
         return Ok(Some(record));
     }
     let Some(bytes) = store::get(db, key::numbered(key::VECTOR, &view.space, id)).await? else {
         return Ok(None);
     };
     let record = Arc::new(VectorRecord::read(&bytes)?);
-    cache.put(key, Entry::Vector(Arc::clone(&record)));
+    cache.put(key, Entry::from(Arc::clone(&record)));
     Ok(Some(record))
 }
 

@@ -31,18 +31,6 @@ pub fn dots(rows: &[f32], vector: &[f32], into: &mut Vec<f32>) {
     );
 }
 
-/// Has the memory of a vector fetched while something else is done.
-pub fn ahead(vector: &[f32]) {
-    #[cfg(target_arch = "x86_64")]
-    for line in vector.chunks(64 / size_of::<f32>()) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a hint; nothing is read and nothing can fault.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = vector;
-}
-
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn dots_wide(rows: &[f32], vector: &[f32], into: &mut Vec<f32>) {

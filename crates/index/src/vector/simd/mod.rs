@@ -8,12 +8,14 @@
 
 #![expect(unsafe_code, reason = "calls functions compiled for detected features")]
 
+mod ahead;
 mod block;
 mod dot;
 mod turn;
 
+pub use ahead::{ahead, ahead_of};
 pub use block::{BLOCK, Guessed, Line, guess, lane};
-pub use dot::{ahead, dot, dots};
+pub use dot::{dot, dots};
 pub use turn::{hadamard, tables};
 
 #[cfg(target_arch = "x86_64")]
