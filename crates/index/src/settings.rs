@@ -27,7 +27,8 @@ pub struct Settings {
 /// How far a vector search looks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Probe {
-    /// Postings with something live in a row without a candidate after which it ends.
+    /// Postings with something live in a row without a candidate after which it ends, if one
+    /// before them had any; half as many more for every other that had.
     pub barren: usize,
     /// Postings with something live looked into at most.
     pub postings: usize,

@@ -8,8 +8,9 @@ use crate::vector::simd;
 const ROUNDS: usize = 6;
 /// Vectors per centroid that are looked at; more add time, not quality.
 pub const SAMPLE: usize = 32;
-/// Rows a guide names for each vector while centroids are found.
+/// Rows a guide names for each vector while centroids are found, or one of so many.
 const NEAREST: usize = 8;
+const NEAREST_OF: usize = 128;
 
 /// Rows of equal length, side by side, with half their squared lengths.
 #[derive(Debug, Clone, Default)]
@@ -110,7 +111,8 @@ impl<'a> Closest<'a> {
             return self.rows.nearest(vector, &mut self.scratch);
         };
         let query = Query::new(vector);
-        let near = guide.near(self.rows, (vector, &query), NEAREST, |_| true);
+        let count = NEAREST.max(self.rows.len() / NEAREST_OF);
+        let near = guide.near(self.rows, (vector, &query), count, |_| true);
         near.first().map_or(0, |(_, at)| *at)
     }
 }

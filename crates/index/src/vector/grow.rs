@@ -1,9 +1,10 @@
 //! How postings come to be, grow, split and are cleaned.
 //!
 //! A space is scanned until it is large; then all its vectors are clustered, and
-//! again whenever they have doubled (`recluster`). In between a vector goes to the posting with the closest centroid,
-//! and a posting that grows too long is parted in two. Compaction takes out what
-//! is deleted, sets aside what is not live and dissolves what became too short.
+//! again whenever it has grown by half (`recluster`). In between a vector goes to
+//! the posting with the closest centroid, and a posting that grows too long is
+//! parted in two. Compaction takes out what is deleted, sets aside what is not
+//! live and dissolves what became too short.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -23,9 +24,10 @@ use crate::vector::rotate::Rotation;
 use crate::vector::{SpaceView, search};
 
 /// Entries beyond which a posting is parted.
-pub(super) const LONGEST: usize = 256;
-/// Entries per posting when a space is first clustered.
-pub(super) const FIRST: usize = 96;
+pub(super) const LONGEST: usize = 192;
+/// Entries per posting when a space is clustered. Where there are fewer postings than there are
+/// heaps of vectors, the heaps without one lie scattered over others and are missed.
+pub(super) const FIRST: usize = 64;
 
 /// A vector on its way into a posting.
 #[derive(Debug, Clone)]
@@ -69,7 +71,7 @@ impl<'a> Grow<'a> {
         let clustered = u64::from(self.view.record.clustered);
         match &self.view.table {
             None if valid <= u64::from(self.store.settings.exact_up_to) => Ok(()),
-            Some(table) if valid < 2 * clustered => {
+            Some(table) if valid < clustered + clustered / 2 => {
                 let rotation = Arc::clone(&table.rotation);
                 let turned = blocking(move || Ok(turn(&rotation, added)));
                 self.settle(turned.await?, false).await

@@ -32,12 +32,15 @@ pub struct Table {
     guide: Option<Guide>,
 }
 
-/// Centroids a search is given at once; it seldom goes on beyond.
+/// Centroids a search is given at once, or one of so many; it seldom goes on beyond. A guess
+/// tells the closest of many less surely than of few, so with their number more are compared.
 const NEAR: usize = 24;
+const NEAR_OF: usize = 64;
 /// If it does, it is given so many times as many.
 const FURTHER: usize = 8;
-/// Centroids among which a vector looks for its posting.
+/// Centroids among which a vector looks for its posting, or one of so many.
 const NEAREST: usize = 12;
+const NEAREST_OF: usize = 128;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Posting {
@@ -123,7 +126,8 @@ impl Table {
         let of_side = |at: usize| self.postings[at].cold == cold;
         if let Some(guide) = &self.guide {
             let query = Query::new(vector);
-            let near = guide.near(&self.centroids, (vector, &query), NEAREST, of_side);
+            let count = NEAREST.max(self.postings.len() / NEAREST_OF);
+            let near = guide.near(&self.centroids, (vector, &query), count, of_side);
             return near
                 .first()
                 .expect("a side is asked only if it has postings")
@@ -142,7 +146,8 @@ impl Table {
         query: &'a Query,
         cold: bool,
     ) -> Nearest<'a> {
-        let (order, whole) = self.near((rotated, query), cold, NEAR);
+        let count = NEAR.max(self.postings.len() / NEAR_OF);
+        let (order, whole) = self.near((rotated, query), cold, count);
         Nearest {
             table: self,
             rotated,

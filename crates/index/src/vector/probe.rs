@@ -85,11 +85,13 @@ pub async fn probe(
     rerank(db, view, store, guesses.best(), wanted).await
 }
 
-/// How long a search goes on.
+/// How long a search goes on: the longer, the more postings had something, for what lies
+/// scattered over several lies in more of them, and further apart.
 struct Patience {
     settings: Probe,
     seen: usize,
     barren: usize,
+    fruitful: usize,
     ended: bool,
 }
 
@@ -99,17 +101,21 @@ impl Patience {
             settings,
             seen: 0,
             barren: 0,
+            fruitful: 0,
             ended: false,
         }
     }
 
     fn note(&mut self, looked: Looked, enough: bool) {
         self.seen += looked.live;
-        self.barren = match looked.candidates {
-            true => 0,
-            false => self.barren + looked.live,
-        };
-        let barren = self.barren >= self.settings.barren * WHOLE && enough;
+        if looked.candidates {
+            self.fruitful += 1;
+            self.barren = 0;
+        } else {
+            self.barren += looked.live;
+        }
+        let limit = self.settings.barren * WHOLE * (1 + self.fruitful) / 2;
+        let barren = self.barren >= limit && enough;
         self.ended = barren || self.seen >= self.settings.postings * WHOLE;
     }
 }

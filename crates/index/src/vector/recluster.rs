@@ -2,8 +2,8 @@
 //!
 //! Centroids are found on a sample that fits in memory; then every vector goes by
 //! once and leaves its code. What was set aside as cold stays aside. Done when a
-//! space outgrows the scan and whenever it has doubled since, each vector is
-//! coded about twice more than it would be without, and searches find postings
+//! space outgrows the scan and whenever it has grown by half since, each vector is
+//! coded about three times more than it would be without, and searches find postings
 //! that fit what is there rather than what was there first.
 
 use std::sync::Arc;
