@@ -19,11 +19,12 @@ pub(crate) struct Took {
     pub all: Option<Duration>,
 }
 
-/// Awaits a part and notes how long it took, whatever came of it.
+/// Awaits a part and notes how long it took, whatever came of it; a part that is done again takes
+/// the longer.
 pub(crate) async fn noting<T>(took: &mut Option<Duration>, part: impl Future<Output = T>) -> T {
     let began = Instant::now();
     let done = part.await;
-    *took = Some(began.elapsed());
+    *took = Some(took.unwrap_or_default() + began.elapsed());
     done
 }
 

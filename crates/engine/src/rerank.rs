@@ -164,7 +164,7 @@ impl Engine {
 
 /// What the embedder was given of it, and so the headings too.
 fn passage(candidate: &Candidate) -> String {
-    embedder_input(&candidate.stored.chunk, usize::MAX, &Estimate).0
+    embedder_input(&candidate.passage.chunk, usize::MAX, &Estimate).0
 }
 
 fn settle(

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use catalog::{Kb, LiveFilter, VersionRow};
 use chrono::{DateTime, Utc};
-use index::{Snapshot, Space, StoredChunk};
+use index::{Passage, Snapshot, Space};
 use model::{ChunkId, ContentHash, DocumentId, PageBox, SourceUri, Span, VersionId};
 use pipeline::query::{Fused, Leg, Weights, fuse};
 use providers::Reranker;
@@ -18,8 +18,9 @@ use roaring::RoaringBitmap;
 
 use crate::figures::Timed;
 use crate::query_line::{self, Took, noting};
+use crate::question::{self, Meaning};
 use crate::rerank::Reranked;
-use crate::{Engine, Error, question};
+use crate::{Engine, Error};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -95,7 +96,7 @@ pub struct Hit {
 /// A chunk that may become a hit.
 pub(crate) struct Candidate {
     pub fused: Fused,
-    pub stored: StoredChunk,
+    pub passage: Passage,
     pub rerank: Option<f64>,
 }
 
@@ -103,6 +104,19 @@ pub(crate) struct Candidate {
 /// filter have something to choose from.
 const LEG_FACTOR: usize = 4;
 const LEG_LEAST: usize = 50;
+/// While too few pass the heading filter, each leg is asked again for so many times as many,
+const DEEPER: usize = 8;
+/// up to this many.
+const DEEPEST: usize = 10_000;
+
+/// What is looked for, and among what.
+struct Asked<'a> {
+    request: &'a Request,
+    meaning: Option<Meaning>,
+    snapshot: &'a Snapshot,
+    space: Space,
+    live: &'a RoaringBitmap,
+}
 
 impl Engine {
     pub async fn search(&self, kb: &Kb, request: &Request) -> Result<Found, Error> {
@@ -157,71 +171,54 @@ impl Engine {
             generation: kb.serving.id,
         };
         let mut took = Took::default();
-        let (fused, query_parts) = self
-            .legs(kb, request, &snapshot, space, &live.numbers, &mut took)
-            .await?;
-        let (best, reranked) = self
-            .best(reranker, request, &snapshot, space, fused, &mut took)
-            .await?;
+        let asked = Asked {
+            request,
+            meaning: self.meaning(kb, request, &mut took).await?,
+            snapshot: &snapshot,
+            space,
+            live: &live.numbers,
+        };
+        let (best, reranked) = self.best(reranker, &asked, &mut took).await?;
         let hits = self.dress(kb, request, &snapshot, space, best).await?;
         Ok(Found {
             hits,
             reranked,
-            query_parts,
+            query_parts: asked.meaning.map(|meaning| meaning.parts),
             took,
         })
     }
 
-    async fn legs(
+    /// What the query means to the model that serves, unless only its words are searched for.
+    async fn meaning(
         &self,
         kb: &Kb,
         request: &Request,
-        snapshot: &Snapshot,
-        space: Space,
-        live: &RoaringBitmap,
         took: &mut Took,
-    ) -> Result<(Vec<Fused>, Option<usize>), Error> {
-        // The same whether this request is reranked or not: so is the fused order.
-        let depth = (request.top * LEG_FACTOR).max(LEG_LEAST);
-        let depth = depth.max(self.candidates());
-        let (vector, query_parts) = if request.mode == Mode::Text {
-            (Vec::new(), None)
-        } else {
-            let model = self.asked_model(&kb.serving)?;
-            let query = question::meaning(&*model.embedder, &request.query);
-            let query = noting(&mut took.embed, query).await?;
-            let searching = snapshot.search_vector(space, &query.vector, live, depth);
-            let found = noting(&mut took.vector, searching).await?;
-            (found, Some(query.parts))
-        };
-        let text = if request.mode == Mode::Vector {
-            Vec::new()
-        } else {
-            let searching = snapshot.search_text(space, &request.query, live, depth);
-            noting(&mut took.text, searching).await?
-        };
-        let leg = |scored: Vec<index::Scored>| -> Vec<(ChunkId, f32)> {
-            scored.into_iter().map(|s| (s.id, s.score)).collect()
-        };
-        let fused = fuse(&leg(vector), &leg(text), request.weights);
-        Ok((fused, query_parts))
+    ) -> Result<Option<Meaning>, Error> {
+        if request.mode == Mode::Text {
+            return Ok(None);
+        }
+        let model = self.asked_model(&kb.serving)?;
+        let meaning = question::meaning(&*model.embedder, &request.query);
+        noting(&mut took.embed, meaning).await.map(Some)
     }
 
     /// As many as are asked for, in their final order.
     async fn best(
         &self,
         reranker: Option<&dyn Reranker>,
-        request: &Request,
-        snapshot: &Snapshot,
-        space: Space,
-        fused: Vec<Fused>,
+        asked: &Asked<'_>,
         took: &mut Took,
     ) -> Result<(Vec<Candidate>, Option<Reranked>), Error> {
+        let request = asked.request;
         let most = match reranker {
             Some(_) => request.top.max(self.candidates()),
             None => request.top,
         };
-        let mut found = pick(snapshot, space, fused, request, most).await?;
+        // The same whether this request is reranked or not: so is the fused order.
+        let depth = (request.top * LEG_FACTOR).max(LEG_LEAST);
+        let depth = depth.max(self.candidates());
+        let mut found = asked.candidates(depth, most, took).await?;
         let mut reranked = None;
         if let Some(reranker) = reranker.filter(|_| !found.is_empty()) {
             let asking = self.rerank(reranker, &request.query, found);
@@ -240,7 +237,7 @@ impl Engine {
         space: Space,
         found: Vec<Candidate>,
     ) -> Result<Vec<Hit>, Error> {
-        let numbers: Vec<u32> = found.iter().map(|one| one.stored.number).collect();
+        let numbers: Vec<u32> = found.iter().map(|one| one.passage.number).collect();
         let rows = self
             .parts
             .catalog
@@ -250,13 +247,13 @@ impl Engine {
             rows.into_iter().map(|row| (row.number, row)).collect();
         let mut hits = Vec::with_capacity(found.len());
         for candidate in found {
-            let Candidate { fused, stored, .. } = candidate;
+            let Candidate { fused, passage, .. } = candidate;
             // Purged between the active set and now: it no longer answers.
-            let Some(row) = rows.get(&stored.number) else {
+            let Some(row) = rows.get(&passage.number) else {
                 continue;
             };
-            let (before, after) = neighbours(snapshot, space, &stored, request.neighbours).await?;
-            let chunk = stored.chunk;
+            let (before, after) = neighbours(snapshot, space, &passage, request.neighbours).await?;
+            let chunk = passage.chunk;
             hits.push(Hit {
                 rank: hits.len() + 1,
                 score: fused.score,
@@ -268,7 +265,7 @@ impl Engine {
                 source_uri: row.source_uri.clone(),
                 title: row.title.clone(),
                 filename: row.filename.clone(),
-                chunk: stored.id,
+                chunk: passage.id,
                 chunk_hash: chunk.text_hash(),
                 highlights: pipeline::query::highlights(&request.query, &chunk.text),
                 heading_path: chunk.heading_path,
@@ -284,31 +281,62 @@ impl Engine {
     }
 }
 
-/// The first `most` fused chunks that pass the heading filter.
-async fn pick(
-    snapshot: &Snapshot,
-    space: Space,
-    fused: Vec<Fused>,
-    request: &Request,
-    most: usize,
-) -> Result<Vec<Candidate>, Error> {
-    let mut found = Vec::with_capacity(most);
-    for fused in fused {
-        if found.len() == most {
-            break;
-        }
-        let Some(stored) = snapshot.chunk(space, &fused.id).await? else {
-            continue;
-        };
-        if request.filter.admits(&stored.chunk.heading_path) {
-            found.push(Candidate {
-                fused,
-                stored,
-                rerank: None,
-            });
+impl Asked<'_> {
+    /// The first `most` chunks that pass the heading filter. A leg knows nothing of headings, so
+    /// while too few pass and it has more, it is asked for more.
+    async fn candidates(
+        &self,
+        mut depth: usize,
+        most: usize,
+        took: &mut Took,
+    ) -> Result<Vec<Candidate>, Error> {
+        loop {
+            let [vector, text] = self.legs(depth, took).await?;
+            let all = vector.len() < depth && text.len() < depth;
+            let fused = fuse(&vector, &text, self.request.weights);
+            let found = self.pick(fused, most).await?;
+            if found.len() == most || all || depth >= DEEPEST {
+                return Ok(found);
+            }
+            depth = (depth * DEEPER).min(DEEPEST);
         }
     }
-    Ok(found)
+
+    async fn legs(&self, depth: usize, took: &mut Took) -> Result<[Vec<(ChunkId, f32)>; 2], Error> {
+        let (snapshot, space, live) = (self.snapshot, self.space, self.live);
+        let mut vector = Vec::new();
+        if let Some(meaning) = &self.meaning {
+            let searching = snapshot.search_vector(space, &meaning.vector, live, depth);
+            vector = noting(&mut took.vector, searching).await?;
+        }
+        let mut text = Vec::new();
+        if self.request.mode != Mode::Vector {
+            let searching = snapshot.search_text(space, &self.request.query, live, depth);
+            text = noting(&mut took.text, searching).await?;
+        }
+        let leg = |scored: Vec<index::Scored>| scored.into_iter().map(|s| (s.id, s.score));
+        Ok([vector, text].map(|scored| leg(scored).collect()))
+    }
+
+    async fn pick(&self, fused: Vec<Fused>, most: usize) -> Result<Vec<Candidate>, Error> {
+        let mut found = Vec::with_capacity(most);
+        for fused in fused {
+            if found.len() == most {
+                break;
+            }
+            let Some(passage) = self.snapshot.passage(self.space, &fused.id).await? else {
+                continue;
+            };
+            if self.request.filter.admits(&passage.chunk.heading_path) {
+                found.push(Candidate {
+                    fused,
+                    passage,
+                    rerank: None,
+                });
+            }
+        }
+        Ok(found)
+    }
 }
 
 impl Found {
@@ -332,20 +360,20 @@ impl Filter {
 async fn neighbours(
     snapshot: &Snapshot,
     space: Space,
-    stored: &StoredChunk,
+    passage: &Passage,
     reach: u32,
 ) -> Result<(Vec<String>, Vec<String>), Error> {
-    let at = stored.id.ordinal;
+    let at = passage.id.ordinal;
     let mut texts = (Vec::new(), Vec::new());
     for ordinal in at.saturating_sub(reach)..=at.saturating_add(reach) {
         let id = ChunkId {
             ordinal,
-            ..stored.id.clone()
+            ..passage.id.clone()
         };
         if ordinal == at {
             continue;
         }
-        if let Some(near) = snapshot.chunk(space, &id).await? {
+        if let Some(near) = snapshot.passage(space, &id).await? {
             let side = if ordinal < at {
                 &mut texts.0
             } else {

@@ -43,7 +43,7 @@ pub use audit::{Fault, SpaceAudit, VersionAudit, What};
 pub use error::Error;
 pub use handle::Index;
 pub use place::{
-    CompactReport, Fence, Flush, IndexedChunk, Residue, Scope, Scored, Space, StoredChunk,
+    CompactReport, Fence, Flush, IndexedChunk, Passage, Residue, Scope, Scored, Space, StoredChunk,
     UnitPlace,
 };
 pub use receipt::Receipt;

@@ -70,6 +70,14 @@ pub struct Scored {
     pub score: f32,
 }
 
+/// A chunk as it was written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Passage {
+    pub id: ChunkId,
+    pub number: u32,
+    pub chunk: Chunk,
+}
+
 /// A chunk as the stores hold it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredChunk {

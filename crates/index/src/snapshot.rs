@@ -11,7 +11,7 @@ use tantivy::Searcher;
 use crate::Error;
 use crate::audit::SpaceAudit;
 use crate::flush::Store;
-use crate::place::{Flush, Residue, Scored, Space, StoredChunk, UnitPlace};
+use crate::place::{Flush, Passage, Residue, Scored, Space, StoredChunk, UnitPlace};
 use crate::slate::record::{ChunkRecord, State, VectorRecord, VersionRecord};
 use crate::slate::store::{self, Rows};
 use crate::slate::{key, seal};
@@ -170,16 +170,18 @@ impl Snapshot {
         search::vector(&self.0.db, view, &self.0.store.cache, id).await
     }
 
-    pub async fn chunk(&self, space: Space, id: &ChunkId) -> Result<Option<StoredChunk>, Error> {
+    /// A chunk by its place. How it is found is not asked: that costs what the whole space holds
+    /// after every flush, and whoever asks has found it.
+    pub async fn passage(&self, space: Space, id: &ChunkId) -> Result<Option<Passage>, Error> {
         let key = key::chunk(&space, id.version, &id.unit, id.ordinal);
         let Some(bytes) = store::get(&self.0.db, key).await? else {
             return Ok(None);
         };
-        let number = self.number(space, id.version).await?;
-        let texts = self.text_ids(space, id.version).await?;
-        let record = ChunkRecord::read(&bytes)?;
-        let stored = self.stored(space, id.clone(), number, record, &texts);
-        Ok(Some(stored.await?))
+        Ok(Some(Passage {
+            id: id.clone(),
+            number: self.number(space, id.version).await?,
+            chunk: ChunkRecord::read(&bytes)?.chunk,
+        }))
     }
 
     /// Every chunk of a version, by unit and ordinal, as both stores really have it.

@@ -2,11 +2,15 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
 use catalog::{Catalog, GenerationSpec};
 use chrono::Utc;
+use engine::objects::Key;
 use engine::{Clock, Engine, Figures, Objects, Parts, Settings};
-use model::ChunkPolicy;
+use futures::future::try_join_all;
+use model::{ChunkPolicy, ContentHash, StepKind};
 use object_store::memory::InMemory;
 use providers::Embedder;
 use sandbox::Sandbox;
@@ -44,4 +48,39 @@ pub async fn engine_in(
         figures: Figures::new(Arc::new(InMemory::new())),
     };
     (Engine::new(settings, parts), place)
+}
+
+const LEASE: Duration = Duration::from_secs(60);
+const AT_ONCE: usize = 12;
+
+/// Takes files in, by name and text, and does all that follows from them.
+pub async fn take_in(
+    engine: &Engine,
+    place: &Place,
+    files: impl IntoIterator<Item = (String, String)>,
+) {
+    let parts = engine.parts();
+    for (name, text) in files {
+        let original = Key::original(place.tenant, &ContentHash::of(text.as_bytes()));
+        let admission = place.file(&name, &text, Utc::now());
+        let bytes = Bytes::from(text);
+        parts.objects.put(&original, bytes).await.unwrap();
+        parts.catalog.admit(admission, Utc::now()).await.unwrap();
+    }
+    work_off(engine).await;
+}
+
+async fn work_off(engine: &Engine) {
+    let kinds = [StepKind::Prep, StepKind::Extract, StepKind::Finalize];
+    loop {
+        let catalog = &engine.parts().catalog;
+        let claims = catalog.claim(&kinds, "worker", AT_ONCE, LEASE, Utc::now());
+        let claims = claims.await.unwrap();
+        if claims.is_empty() {
+            return;
+        }
+        // Side by side, as they share a flush then.
+        let steps = claims.iter().map(|claim| engine.perform(claim));
+        try_join_all(steps).await.unwrap();
+    }
 }

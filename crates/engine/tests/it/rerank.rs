@@ -5,23 +5,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use catalog::Kb;
 use chrono::{TimeDelta, Utc};
-use engine::objects::Key;
 use engine::rerank::Reranked;
 use engine::search::{Filter, Found, Mode, Request};
 use engine::{Engine, Error, Settings, SystemClock};
-use futures::future::try_join_all;
-use model::{ContentHash, StepKind};
 use pipeline::query::Weights;
 use providers::{HashEmbedder, HashSettings, Reranker};
-use testkit::Place;
 
-use crate::house::{catalog_in, engine_in};
+use crate::house::{catalog_in, engine_in, take_in};
 
 const DOCUMENTS: usize = 12;
-const LEASE: Duration = Duration::from_secs(60);
 
 /// Answers from a script, then turns the order around.
 #[derive(Default)]
@@ -72,8 +66,7 @@ impl House {
         if let Some(reranker) = reranker {
             engine = engine.reranked_by(reranker);
         }
-        fill(&engine, &place).await;
-        work_off(&engine).await;
+        take_in(&engine, &place, files()).await;
         let kb = engine.parts().catalog.kb(place.tenant, place.kb);
         Self {
             kb: kb.await.unwrap(),
@@ -92,33 +85,13 @@ impl House {
 }
 
 /// Twelve documents, every second under another heading.
-async fn fill(engine: &Engine, place: &Place) {
-    let parts = engine.parts();
-    for n in 0..DOCUMENTS {
+fn files() -> impl Iterator<Item = (String, String)> {
+    (0..DOCUMENTS).map(|n| {
         let heading = if n % 2 == 0 { "Water" } else { "Wind" };
         let more = "and turns on through the night ".repeat(n);
         let text = format!("# {heading}\n\nWheel {n} turns by day {more}.\n");
-        let original = Key::original(place.tenant, &ContentHash::of(text.as_bytes()));
-        let admission = place.file(&format!("{n}.md"), &text, Utc::now());
-        let bytes = Bytes::from(text);
-        parts.objects.put(&original, bytes).await.unwrap();
-        parts.catalog.admit(admission, Utc::now()).await.unwrap();
-    }
-}
-
-async fn work_off(engine: &Engine) {
-    let kinds = [StepKind::Prep, StepKind::Extract, StepKind::Finalize];
-    loop {
-        let catalog = &engine.parts().catalog;
-        let claims = catalog.claim(&kinds, "worker", DOCUMENTS, LEASE, Utc::now());
-        let claims = claims.await.unwrap();
-        if claims.is_empty() {
-            return;
-        }
-        // Side by side, as they share a flush then.
-        let steps = claims.iter().map(|claim| engine.perform(claim));
-        try_join_all(steps).await.unwrap();
-    }
+        (format!("{n}.md"), text)
+    })
 }
 
 fn request(top: usize) -> Request {

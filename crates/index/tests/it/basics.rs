@@ -256,7 +256,7 @@ async fn a_snapshot_stays_as_it_was() {
     let id = &found[0].id;
     assert_eq!(
         before
-            .chunk(space(1), id)
+            .passage(space(1), id)
             .await
             .unwrap()
             .unwrap()
