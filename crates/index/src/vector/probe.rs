@@ -24,8 +24,8 @@ use crate::vector::{Cache, SpaceView, search, simd};
 const WHOLE: usize = 32;
 /// Postings looked up at once.
 const TOGETHER: usize = 8;
-/// Candidates looked up at once.
-const HANDFUL: usize = 64;
+/// Candidates looked up at once: what they come to spares some of the next.
+const HANDFUL: usize = 32;
 /// Vectors on their way while one is compared.
 const AHEAD: usize = 12;
 
@@ -200,16 +200,14 @@ async fn rerank(
     let mut exact = Exact::new(wanted);
     let read = |id: u32| search::vector(db, view, &store.cache, id);
     for some in guesses.chunks(HANDFUL) {
-        let missing = exact.compare_cached(view, &store.cache, some);
-        // Reading costs more than comparing: what the first of them come to spares others.
-        for some in missing.chunks(wanted.top.max(8)) {
-            let floor = exact.best.settle();
-            let hopeful = some.iter().filter(|guess| guess.most >= floor);
-            let hopeful: Vec<u32> = hopeful.map(|guess| guess.id).collect();
-            let records = try_join_all(hopeful.iter().map(|id| read(*id))).await?;
-            for (id, record) in hopeful.into_iter().zip(records) {
-                record.iter().for_each(|r| exact.compare(id, &r.vector));
-            }
+        // Decided once for all of them: what is in memory must not decide what is found.
+        let floor = exact.best.settle();
+        let hopeful = some.iter().filter(|guess| guess.most >= floor);
+        let hopeful: Vec<u32> = hopeful.map(|guess| guess.id).collect();
+        let missing = exact.compare_cached(view, &store.cache, &hopeful);
+        let records = try_join_all(missing.iter().map(|id| read(*id))).await?;
+        for (id, record) in missing.into_iter().zip(records) {
+            record.iter().for_each(|r| exact.compare(id, &r.vector));
         }
     }
     let mut candidates = Vec::new();
@@ -243,29 +241,24 @@ impl<'a> Exact<'a> {
     }
 
     /// Compares what is in memory; the others are given back.
-    fn compare_cached(&mut self, view: &SpaceView, cache: &Cache, some: &[Guess]) -> Vec<Guess> {
-        let floor = self.best.settle();
-        let hopeful: Vec<&Guess> = some.iter().filter(|guess| guess.most >= floor).collect();
-        let key = |guess: &&Guess| (view.tag, Kind::Vector, guess.id);
-        let keys: Vec<_> = hopeful.iter().map(key).collect();
+    fn compare_cached(&mut self, view: &SpaceView, cache: &Cache, ids: &[u32]) -> Vec<u32> {
+        let keys: Vec<_> = ids.iter().map(|id| (view.tag, Kind::Vector, *id)).collect();
         let reading = cache.read();
         let (mut here, mut missing) = (Vec::with_capacity(keys.len()), Vec::new());
-        for (guess, entry) in hopeful.into_iter().zip(reading.get_all(&keys)) {
+        for (id, entry) in ids.iter().zip(reading.get_all(&keys)) {
             match entry {
-                Some(Entry::Vector(vector, _)) => here.push((guess, &**vector)),
-                _ => missing.push(*guess),
+                Some(Entry::Vector(vector, _)) => here.push((*id, &**vector)),
+                _ => missing.push(*id),
             }
         }
         for (_, vector) in here.iter().take(AHEAD) {
             simd::ahead(vector);
         }
-        for (place, (guess, vector)) in here.iter().enumerate() {
+        for (place, (id, vector)) in here.iter().enumerate() {
             if let Some((_, next)) = here.get(place + AHEAD) {
                 simd::ahead(next);
             }
-            if guess.most >= self.best.floor() {
-                self.compare(guess.id, vector);
-            }
+            self.compare(*id, vector);
         }
         missing
     }
