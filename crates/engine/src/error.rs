@@ -51,6 +51,8 @@ pub enum Error {
     NoOffice,
     #[error("its pages cannot be drawn: {why}")]
     NotPrinted { why: String },
+    #[error("page {page} cannot be drawn: {why}")]
+    NotDrawn { page: u32, why: String },
     #[error("{what}: {why}")]
     BadRequest { what: &'static str, why: String },
     #[error("cannot {doing} `{}`", path.display())]
@@ -104,7 +106,8 @@ impl Error {
             Self::BadRequest { .. }
             | Self::NoReranker
             | Self::NoOffice
-            | Self::NotPrinted { .. } => Disposition::Reject,
+            | Self::NotPrinted { .. }
+            | Self::NotDrawn { .. } => Disposition::Reject,
             // A path somebody gave: they learn what is wrong with it.
             Self::Io { .. } => Disposition::Reject,
             Self::StageStopped => Disposition::Retry { after: None },

@@ -51,6 +51,14 @@ impl Settings {
         self.attempt().times(ATTEMPTS).cpu
     }
 
+    pub(crate) fn drawing(&self) -> Time {
+        let wall = self.drawing * 3;
+        Time {
+            cpu: self.drawing.min(self.cpu),
+            wall: wall.min(self.wall),
+        }
+    }
+
     pub(crate) fn attempt(&self) -> Time {
         Time {
             cpu: self.cpu,

@@ -42,7 +42,7 @@ pub use scratch::empty;
 pub use settings::{Ocr, Office, Program, Settings};
 
 use pool::Pool;
-use protocol::{Answer, Request, Want};
+use protocol::{Request, Want};
 
 /// Where documents are read. Cheap to clone.
 #[derive(Clone)]
@@ -126,16 +126,7 @@ impl Sandbox {
                 return unconfined(render).await.map(|image| image.png.into());
             }
         };
-        let request = Request {
-            want: Want::Render { page, scale },
-            ..Request::parse(Hints::default(), pool.settings())
-        };
-        match pool.ask(&request, &bytes).await? {
-            Answer::Image(png) => Ok(png),
-            Answer::Refused(error) => Err(error.into()),
-            Answer::Died { death, .. } => Err(Error::Deadly { death }),
-            Answer::Parsed(_) => Err(Error::Protocol("an image was asked for".to_owned())),
-        }
+        pool.draw(&bytes, page, scale).await
     }
 
     /// Whether there is somebody to [`print`](Self::print).
@@ -170,6 +161,17 @@ impl Sandbox {
         match &*self.mode {
             Mode::Children(pool) => Self {
                 mode: Arc::new(Mode::Children(Box::new(pool.behind()))),
+            },
+            Mode::Unconfined(_) => self.clone(),
+        }
+    }
+
+    /// The same with children of its own: neither waits for the other.
+    #[must_use]
+    pub fn beside(&self) -> Self {
+        match &*self.mode {
+            Mode::Children(pool) => Self {
+                mode: Arc::new(Mode::Children(Box::new(pool.beside()))),
             },
             Mode::Unconfined(_) => self.clone(),
         }

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, Once};
 
 use bytes::Bytes;
+use parse::Hints;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::error::Error;
 use crate::process::Process;
-use crate::protocol::{Answer, Request, Setup};
+use crate::protocol::{Answer, Request, Setup, Want};
 use crate::settings::{Program, Settings};
 use crate::tool::{self, Tool};
 
@@ -83,6 +84,23 @@ impl Pool {
         answer
     }
 
+    /// Has a child draw a page, counted from 1.
+    pub(crate) async fn draw(&self, bytes: &Bytes, page: u32, scale: f32) -> Result<Bytes, Error> {
+        let request = Request {
+            want: Want::Render { page, scale },
+            ..Request::parse(Hints::default(), &self.settings)
+        };
+        match self
+            .ask(&request.within(self.settings.drawing()), bytes)
+            .await?
+        {
+            Answer::Image(png) => Ok(png),
+            Answer::Refused(error) => Err(error.into()),
+            Answer::Died { death, .. } => Err(Error::Deadly { death }),
+            Answer::Parsed(_) => Err(Error::Protocol("an image was asked for".to_owned())),
+        }
+    }
+
     /// Has a program of others work on some bytes, in the place of a child of ours.
     pub(crate) async fn run(&self, tool: &Tool, input: &[u8]) -> Result<Vec<u8>, Error> {
         let permit = self.permits.acquire().await;
@@ -105,6 +123,11 @@ impl Pool {
             ..self.settings.clone()
         };
         Self::new(settings, self.program.clone())
+    }
+
+    /// As this one, with as many children of its own.
+    pub(crate) fn beside(&self) -> Self {
+        Self::new(self.settings.clone(), self.program.clone())
     }
 
     /// Whether whoever asks now need not wait.

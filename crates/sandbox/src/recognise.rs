@@ -5,12 +5,11 @@
 
 use bytes::Bytes;
 use model::Parsed;
-use parse::Hints;
 use parse::pdf::{Recognised, pictures};
+use tokio::time::Instant;
 
 use crate::error::Error;
 use crate::pool::Pool;
-use crate::protocol::{Answer, Request, Want};
 use crate::settings::{Ocr, Settings};
 use crate::tool::Tool;
 
@@ -24,7 +23,12 @@ pub(crate) async fn words(pool: &Pool, bytes: &Bytes, parsed: &Parsed) -> Vec<Re
     };
     let pages: Vec<u32> = parsed.gaps.iter().flat_map(pictures).collect();
     let mut all = Vec::new();
+    let until = Instant::now() + ocr.wall;
     for page in pages.into_iter().take(ocr.pages) {
+        if Instant::now() >= until {
+            tracing::warn!(page, "no time is left to recognise words from this page on");
+            break;
+        }
         match of_page(pool, ocr, bytes, page).await {
             Ok(table) => all.push(Recognised { page, table }),
             Err(error) => {
@@ -36,19 +40,7 @@ pub(crate) async fn words(pool: &Pool, bytes: &Bytes, parsed: &Parsed) -> Vec<Re
 }
 
 async fn of_page(pool: &Pool, ocr: &Ocr, bytes: &Bytes, page: u32) -> Result<String, Error> {
-    let request = Request {
-        want: Want::Render {
-            page,
-            scale: DPI / 72.0,
-        },
-        ..Request::parse(Hints::default(), pool.settings())
-    };
-    let picture = match pool.ask(&request, bytes).await? {
-        Answer::Image(picture) => picture,
-        Answer::Refused(error) => return Err(error.into()),
-        Answer::Died { death, .. } => return Err(Error::Deadly { death }),
-        Answer::Parsed(_) => return Err(Error::Protocol("an image was asked for".to_owned())),
-    };
+    let picture = pool.draw(bytes, page, DPI / 72.0).await?;
     let table = pool.run(&tool(ocr, pool.settings()), &picture).await?;
     Ok(String::from_utf8_lossy(&table).into_owned())
 }

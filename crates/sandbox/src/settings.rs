@@ -18,6 +18,8 @@ pub struct Settings {
     pub wall: Duration,
     /// Wall time between two signs of life, one page for instance.
     pub silence: Duration,
+    /// CPU time that drawing a page may take, in whole seconds; wall time three times as much.
+    pub drawing: Duration,
     /// Address space of a child.
     pub memory_bytes: u64,
     /// What a child may answer with.
@@ -47,6 +49,8 @@ pub struct Ocr {
     pub cpu: Duration,
     /// How many pages of a document; those beyond stay gaps.
     pub pages: usize,
+    /// Wall time after which no further page of a document is begun.
+    pub wall: Duration,
 }
 
 impl Ocr {
@@ -56,6 +60,7 @@ impl Ocr {
             languages: languages.into(),
             cpu: Duration::from_secs(60),
             pages: 500,
+            wall: Duration::from_secs(3600),
         }
     }
 }
@@ -108,6 +113,7 @@ impl Default for Settings {
             cpu: Duration::from_secs(120),
             wall: Duration::from_secs(300),
             silence: Duration::from_secs(60),
+            drawing: Duration::from_secs(20),
             memory_bytes: 1 << 30,
             output_bytes: 512 << 20,
             documents_per_child: 200,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use parse::Hints;
 use samples::pdf::{Page, pdf};
-use sandbox::{Program, Sandbox, Settings};
+use sandbox::{Fault, Program, Sandbox, Settings};
 
 fn sandbox() -> Sandbox {
     let settings = Settings {
@@ -49,5 +49,15 @@ async fn one_poison_page_costs_that_page_and_is_disclosed() {
 async fn a_page_is_rendered_in_the_child() {
     let document = Bytes::from(pdf(&[Page::Text("A picture of words")]));
     let png = sandbox().render(document, 1, 0.5).await.unwrap();
+    assert_eq!(png[..8], *b"\x89PNG\r\n\x1a\n");
+}
+
+#[tokio::test]
+async fn a_page_that_cannot_be_drawn_costs_its_child_and_nobody_else() {
+    let sandbox = sandbox().beside();
+    let document = Bytes::from(pdf(&[Page::Poison, Page::Text("A picture of words")]));
+    let died = sandbox.render(document.clone(), 1, 0.5).await.unwrap_err();
+    assert_eq!(died.fault(), Fault::Budget, "{died}");
+    let png = sandbox.render(document, 2, 0.5).await.unwrap();
     assert_eq!(png[..8], *b"\x89PNG\r\n\x1a\n");
 }

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use catalog::{Catalog, Version};
-use model::{PageSize, Parsed};
+use model::{Gap, PageSize, Parsed};
 use parse::Format;
+use parse::pdf::is_picture;
 use sandbox::{Fault, Sandbox};
 use tokio::sync::Mutex;
 
 use super::Drawn;
 use super::counts::{Counts, Outcome};
-use super::refusals::Refusals;
+use super::refusals::{Refusals, Subject};
 use crate::clock::Clock;
 use crate::objects::{self, Key};
 use crate::{Error, Objects, Parts};
@@ -21,8 +22,13 @@ pub(crate) struct Artist {
     objects: Objects,
     clock: Arc<dyn Clock>,
     sandbox: Arc<Sandbox>,
-    /// One child of its own that stands back for every other process.
+    /// Children of its own: whoever reads documents does not wait for who draws, nor the
+    /// other way round.
+    easel: Sandbox,
+    /// One child that stands back for every other process.
     behind: Sandbox,
+    /// One page at a time of those that hurt whoever read them.
+    gloves: Mutex<()>,
     /// One print at a time: it takes seconds of a core and hundreds of megabytes.
     press: Mutex<()>,
     refusals: Refusals,
@@ -41,6 +47,16 @@ pub(super) fn needs_print(version: &Version) -> bool {
     version.media_type.as_deref() == Some(Format::Docx.media_type())
 }
 
+/// Whether reading it failed, so that drawing may take long and fail too. A picture was not
+/// read either, but harms nobody.
+fn hurts(version: &Version, page: u32) -> bool {
+    let holds = |gap: &Gap| {
+        let pages = gap.pages.filter(|_| !is_picture(gap));
+        pages.is_some_and(|(first, last)| (first..=last).contains(&page))
+    };
+    version.gaps.iter().any(holds)
+}
+
 impl Artist {
     pub(crate) fn new(parts: &Parts) -> Self {
         Self {
@@ -48,7 +64,9 @@ impl Artist {
             objects: parts.objects.clone(),
             clock: parts.clock.clone(),
             sandbox: parts.sandbox.clone(),
+            easel: parts.sandbox.beside(),
             behind: parts.sandbox.behind(),
+            gloves: Mutex::default(),
             press: Mutex::default(),
             refusals: Refusals::default(),
             counts: Counts::default(),
@@ -76,7 +94,7 @@ impl Artist {
         page: u32,
     ) -> Result<bool, Error> {
         let key = image_key(version, page, Drawn::ToRead);
-        if self.objects.exists(&key).await? {
+        if hurts(version, page) || self.objects.exists(&key).await? {
             return Ok(true);
         }
         let image = self.draw(version, page, Drawn::ToRead, Hand::Ahead).await?;
@@ -94,19 +112,39 @@ impl Artist {
         if !(1..=sizes.len()).contains(&(page as usize)) {
             return Ok(None);
         }
+        let turn = match hurts(version, page) {
+            true => Some(self.gloves.lock().await),
+            false => None,
+        };
+        let key = image_key(version, page, drawn);
+        // Whoever was before may have wanted the same.
+        if turn.is_some()
+            && let Some(image) = self.cached(&key).await?
+        {
+            return Ok(Some(image));
+        }
+        if let Some(why) = self
+            .refusals
+            .why((version.id, Some(page)), self.clock.now())
+        {
+            return Err(Error::NotDrawn { page, why });
+        }
         let paper = match needs_print(version) {
             true => self.printed(version).await?,
             false => self.original(version).await?,
         };
-        let (sandbox, outcome) = match hand {
-            Hand::Asked => (&*self.sandbox, Outcome::Asked),
-            Hand::Ahead => (&self.behind, Outcome::Ahead),
+        let sandbox = match hand {
+            Hand::Asked if turn.is_none() => &self.easel,
+            Hand::Asked | Hand::Ahead => &self.behind,
         };
         let scale = drawn.dpi() as f32 / 72.0;
-        let image = sandbox.render(paper, page, scale).await?;
-        let key = image_key(version, page, drawn);
+        let image = sandbox.render(paper, page, scale).await;
+        let image = image.map_err(|error| self.not_drawn(version, page, error))?;
         self.keep(version, &key, &image).await?;
-        self.counts.add(outcome);
+        self.counts.add(match hand {
+            Hand::Asked => Outcome::Asked,
+            Hand::Ahead => Outcome::Ahead,
+        });
         Ok(Some(image))
     }
 
@@ -157,7 +195,7 @@ impl Artist {
         if let Some(printed) = self.cached(key).await? {
             return Ok(printed);
         }
-        if let Some(why) = self.refusals.why(version.id, self.clock.now()) {
+        if let Some(why) = self.refusals.why((version.id, None), self.clock.now()) {
             return Err(Error::NotPrinted { why });
         }
         let original = self.original(version).await?;
@@ -168,17 +206,32 @@ impl Artist {
         Ok(printed)
     }
 
-    /// What is the document's fault stays so, and is not tried again at once.
     fn refused(&self, version: &Version, error: sandbox::Error) -> Error {
         self.counts.add(Outcome::NotPrinted);
+        match self.remembered((version.id, None), error) {
+            Ok(why) => Error::NotPrinted { why },
+            Err(error) => error,
+        }
+    }
+
+    fn not_drawn(&self, version: &Version, page: u32, error: sandbox::Error) -> Error {
+        self.counts.add(Outcome::NotDrawn);
+        match self.remembered((version.id, Some(page)), error) {
+            Ok(why) => Error::NotDrawn { page, why },
+            Err(error) => error,
+        }
+    }
+
+    /// What is the document's fault stays so, and is not tried again at once.
+    fn remembered(&self, of: Subject, error: sandbox::Error) -> Result<String, Error> {
         if error.fault() == Fault::Ours {
-            return error.into();
+            return Err(error.into());
         }
         let why = error.to_string();
-        tracing::warn!(version_id = %version.id, why, "a document could not be printed");
-        self.refusals
-            .remember(version.id, why.clone(), self.clock.now());
-        Error::NotPrinted { why }
+        let (version_id, page) = of;
+        tracing::warn!(%version_id, page, why, "a document could not be drawn");
+        self.refusals.remember(of, why.clone(), self.clock.now());
+        Ok(why)
     }
 
     async fn original(&self, version: &Version) -> Result<Bytes, Error> {

@@ -17,16 +17,19 @@ pub(crate) enum Outcome {
     Printed,
     /// It could not be printed.
     NotPrinted,
+    /// It could not be drawn.
+    NotDrawn,
 }
 
 impl Outcome {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Kept,
         Self::Asked,
         Self::Ahead,
         Self::GaveWay,
         Self::Printed,
         Self::NotPrinted,
+        Self::NotDrawn,
     ];
 
     const fn name(self) -> &'static str {
@@ -37,6 +40,7 @@ impl Outcome {
             Self::GaveWay => "gave_way",
             Self::Printed => "printed",
             Self::NotPrinted => "not_printed",
+            Self::NotDrawn => "not_drawn",
         }
     }
 }

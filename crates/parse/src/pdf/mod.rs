@@ -84,7 +84,7 @@ use links::Links;
 use page::Reader;
 
 pub use image::{Image, render_page};
-pub use scan::{Recognised, pictures};
+pub use scan::{Recognised, is_picture, pictures};
 
 /// Told before each page is read, by its number from 1: whoever runs this under a watch
 /// learns which page it was that never ended.

@@ -30,6 +30,11 @@ pub fn pictures(gap: &Gap) -> impl Iterator<Item = u32> {
     pages.into_iter().flat_map(|(first, last)| first..=last)
 }
 
+/// Whether a gap is only a picture: it was not read, but hurts nobody who looks at it.
+pub fn is_picture(gap: &Gap) -> bool {
+    gap.reason == PICTURE || gap.reason == NO_WORDS
+}
+
 /// A row of the table, in pixels.
 struct Row<'t> {
     level: u8,
