@@ -33,6 +33,8 @@ pub enum Expected {
     Document(Uuid),
     Version(Uuid),
     Object(String),
+    /// What status tells, by kind.
+    Tally(String),
     Nobody,
 }
 
@@ -60,6 +62,11 @@ pub enum Harm {
     OfVersion(&'static str),
     /// The same, where only the ledger knew.
     OfLedger(&'static str),
+    /// Of a document whose only version could not be read.
+    LoseUnread,
+    ChangeUnread,
+    /// A count of status, by kind.
+    Miscount(&'static str, &'static str),
     DeleteRecord(u8),
     /// One of the bytes from here to the end of the record.
     ChangeRecord(u8, usize),
@@ -123,6 +130,12 @@ pub const HARMS: &[Harm] = &[
     OfLedger("UPDATE ledger SET hash = zeroblob(32) WHERE document_id = $1"),
     OfLedger("UPDATE ledger SET hash = zeroblob(7) WHERE document_id = $1"),
     OfLedger("UPDATE ledger SET at = '2001-01-01T00:00:00+00:00' WHERE document_id = $1"),
+    Harm::LoseUnread,
+    Harm::ChangeUnread,
+    Harm::Miscount("documents", "n = n + 1"),
+    Harm::Miscount("runs.succeeded", "n = 0"),
+    Harm::Miscount("active.documents", "n = n - 1"),
+    Harm::Miscount("active.chunks", "n = n + 100000"),
     DeleteRecord(VERSION),
     DeleteRecord(UNIT),
     DeleteRecord(CHUNK),
@@ -145,14 +158,33 @@ impl Harm {
     pub fn can_be_mended(self) -> bool {
         !matches!(
             self,
-            Self::Lose(Thing::Original) | Self::Change(Thing::Original) | Self::OfLedger(_)
+            Self::Lose(Thing::Original)
+                | Self::Change(Thing::Original)
+                | Self::LoseUnread
+                | Self::ChangeUnread
+                | Self::OfLedger(_)
         )
+    }
+
+    /// Whether it harms one of the documents that cannot be read, and which.
+    pub fn unread(self) -> Option<usize> {
+        match self {
+            Self::LoseUnread => Some(0),
+            Self::ChangeUnread => Some(1),
+            _ => None,
+        }
     }
 
     pub async fn to(self, stores: &mut Stores, target: &Target, random: &mut StdRng) -> Done {
         let mut chunk = None;
         let mut expected = Expected::Document(target.document);
         match self {
+            Self::LoseUnread => stores.lose_original(target),
+            Self::ChangeUnread => stores.write_over_original(target),
+            Self::Miscount(kind, change) => {
+                stores.miscount(kind, change).await;
+                expected = Expected::Tally(kind.to_owned());
+            }
             Self::Lose(thing) => stores.lose(target, thing),
             Self::Change(thing) => stores.change(target, thing, random),
             OfDocument(sql) | OfLedger(sql) => stores.execute(sql, target.document).await,

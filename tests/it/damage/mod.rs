@@ -49,6 +49,22 @@ fn library() -> Folder {
     folder
 }
 
+/// Takes in files nobody can read.
+fn unread(mill: &Mill) -> Vec<Target> {
+    let folder = Folder::of(&[
+        ("lost.pdf", "%PDF-1.7 and nothing more"),
+        ("changed.pdf", "%PDF-1.7 and nothing else"),
+    ]);
+    let failed = mill.run(&["ingest", path(folder.path()), "--json"]);
+    assert!(!failed.status.success(), "neither can be read");
+    let documents = mill.lines(&["documents", "--all", "--json"]);
+    let of = |name: &str| {
+        let is_it = |row: &&serde_json::Value| text(&row["source_uri"]).ends_with(name);
+        Target::read(documents.iter().find(is_it).expect("it is kept"))
+    };
+    vec![of("lost.pdf"), of("changed.pdf")]
+}
+
 /// The engine alone, on a data folder nobody else holds.
 struct House {
     engine: Engine,
@@ -109,10 +125,11 @@ fn copy(from: &Path, to: &Path) {
 
 /// What a verification points at.
 fn named(found: &Verified) -> BTreeSet<Expected> {
-    let of = |one: &engine::Disagreement| match (one.document_id, one.version_id) {
-        (Some(document), _) => Expected::Document(document.as_uuid()),
-        (None, Some(version)) => Expected::Version(version.as_uuid()),
-        (None, None) => Expected::Nobody,
+    let of = |one: &engine::Disagreement| match (one.document_id, one.version_id, &one.tally) {
+        (Some(document), ..) => Expected::Document(document.as_uuid()),
+        (None, Some(version), _) => Expected::Version(version.as_uuid()),
+        (None, None, Some(tally)) => Expected::Tally(tally.kind.clone()),
+        (None, None, None) => Expected::Nobody,
     };
     let objects = found.leftovers.iter().cloned().map(Expected::Object);
     found.disagreements.iter().map(of).chain(objects).collect()
@@ -122,6 +139,7 @@ struct Round {
     seed: u64,
     harms: Vec<Harm>,
     targets: Vec<Target>,
+    unread: Vec<Target>,
 }
 
 impl Round {
@@ -135,6 +153,7 @@ impl Round {
         let mut lasting = BTreeSet::new();
         let mut chunks = Vec::new();
         for (harm, target) in self.harms.iter().zip(&self.targets) {
+            let target = harm.unread().map_or(target, |at| &self.unread[at]);
             let done = harm.to(&mut stores, target, random).await;
             expected.insert(done.expected.clone());
             chunks.extend(done.chunk.map(|chunk| (*harm, chunk)));
@@ -190,6 +209,7 @@ async fn every_damage_is_named_and_nothing_else_and_repair_brings_the_digest_bac
         "kind=mill",
         "--json",
     ]);
+    let unread = unread(&mill);
     let clean = &mill.lines(&["verify", "--json"])[0];
     assert_eq!(clean["disagreements"], json!([]));
     let digest = text(&clean["digest"]).to_owned();
@@ -205,6 +225,7 @@ async fn every_damage_is_named_and_nothing_else_and_repair_brings_the_digest_bac
             seed,
             harms: harms.to_vec(),
             targets: targets.clone(),
+            unread: unread.clone(),
         };
         round.run(&mill.data(), &digest, &mut random).await;
     }

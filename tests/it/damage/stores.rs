@@ -1,6 +1,7 @@
 //! The stores of a data folder, opened from behind.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -96,6 +97,25 @@ impl Stores {
         let at = random.random_range(0..bytes.len());
         bytes[at] ^= 1;
         fs::write(path, bytes).unwrap();
+    }
+
+    /// What may happen to the same file twice.
+    pub fn lose_original(&self, target: &Target) {
+        match fs::remove_file(self.object(target, Thing::Original)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => panic!("{error}"),
+            _ => {}
+        }
+    }
+
+    pub fn write_over_original(&self, target: &Target) {
+        fs::write(self.object(target, Thing::Original), "something else").unwrap();
+    }
+
+    pub async fn miscount(&mut self, kind: &str, change: &str) {
+        let sql = format!("UPDATE tallies SET {change} WHERE kind = $1");
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(kind);
+        let done = query.execute(&mut self.sqlite).await.unwrap();
+        assert!(done.rows_affected() > 0, "there is a tally of {kind}");
     }
 
     /// Every record of one kind that is the target's.

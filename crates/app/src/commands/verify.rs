@@ -85,6 +85,10 @@ fn stands(found: &Value) -> String {
 
 /// Where something is wrong: the document, and the version or chunk as near as it is known.
 fn place(one: &Value) -> String {
+    if let Some(kind) = one["tally"]["kind"].as_str() {
+        let (told, counted) = (&one["tally"]["told"], &one["tally"]["counted"]);
+        return format!("status: {kind} ({told} told, {counted} counted)");
+    }
     let near = one["chunk"].as_str().or(one["version_id"].as_str());
     match (one["source_uri"].as_str(), near) {
         (Some(uri), Some(near)) => format!("{uri} ({near})"),

@@ -108,8 +108,8 @@ pub struct Untouched {
     pub running: std::time::Duration,
 }
 
-/// A tally that was not as its rows have it, and was put right.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A tally that is not as its rows have it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Miscounted {
     /// The tenant or the generation it belongs to.
     pub of: uuid::Uuid,

@@ -2,7 +2,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use model::{DocumentId, TenantId, VersionId};
 
-use crate::{Dossier, Error, Held, Listed, Mend, Page};
+use crate::{Dossier, Error, Held, Listed, Mend, Miscounted, Page};
 
 /// What `verify` reads and `repair` mends: rows as they are, right or wrong.
 #[async_trait]
@@ -18,6 +18,9 @@ pub trait Audit {
 
     /// Every version of the tenant and what it refers to, as of one moment.
     async fn held(&self, tenant: TenantId) -> Result<Vec<Held>, Error>;
+
+    /// The tallies of the tenant that are not as its rows have them, left as they are.
+    async fn miscounted(&self, tenant: TenantId) -> Result<Vec<Miscounted>, Error>;
 
     /// A token greater than every one given out so far: a write under it is fenced by later
     /// claims and fences earlier ones.

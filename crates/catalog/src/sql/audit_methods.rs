@@ -6,8 +6,8 @@ use model::{DocumentId, TenantId, VersionId};
 
 use super::cells::micros;
 use super::dialect::Dialect;
-use super::{Sql, audit, mend, removal};
-use crate::{Audit, Dossier, Error, Held, Listed, Mend, Page};
+use super::{Sql, audit, mend, removal, tallies};
+use crate::{Audit, Dossier, Error, Held, Listed, Mend, Miscounted, Page};
 
 #[async_trait]
 impl<DB: Dialect> Audit for Sql<DB> {
@@ -36,6 +36,13 @@ impl<DB: Dialect> Audit for Sql<DB> {
     async fn held(&self, tenant: TenantId) -> Result<Vec<Held>, Error> {
         self.read("catalog.held", move |c| {
             Box::pin(async move { audit::held::<DB>(c, tenant).await })
+        })
+        .await
+    }
+
+    async fn miscounted(&self, tenant: TenantId) -> Result<Vec<Miscounted>, Error> {
+        self.read("catalog.miscounted_of", move |c| {
+            Box::pin(async move { tallies::miscounted_of::<DB>(c, tenant.as_uuid()).await })
         })
         .await
     }

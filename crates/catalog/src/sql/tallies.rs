@@ -3,7 +3,7 @@
 //! A count is the sum of its shards. Differences commute, so that writers share no row and
 //! what puts a wrong count right stops no writer: it adds what is missing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sqlx::{AssertSqlSafe, query};
 use uuid::Uuid;
@@ -82,6 +82,27 @@ pub async fn miscounted<DB: Dialect>(c: &mut Tx<DB>) -> Result<Vec<Miscounted>, 
         })
     };
     rows.iter().map(read).collect()
+}
+
+/// Of those, the ones of a tenant and of its generations.
+pub async fn miscounted_of<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: Uuid,
+) -> Result<Vec<Miscounted>, Error> {
+    let mut miscounted = miscounted::<DB>(c).await?;
+    let rows = query(
+        "SELECT g.id FROM generations g JOIN knowledge_bases k ON k.id = g.kb_id
+         WHERE k.tenant_id = $1",
+    )
+    .bind(tenant)
+    .fetch_all(c)
+    .await?;
+    let mut scopes = BTreeSet::from([tenant]);
+    for row in &rows {
+        scopes.insert(Cells::<DB>(row).get("id")?);
+    }
+    miscounted.retain(|tally| scopes.contains(&tally.of));
+    Ok(miscounted)
 }
 
 pub async fn put_right<DB: Dialect>(c: &mut Tx<DB>) -> Result<(), Error> {

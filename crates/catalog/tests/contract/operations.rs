@@ -142,7 +142,10 @@ pub async fn a_tally_that_was_tampered_with_is_told_and_put_right(world: &World)
     world.vandalise("DELETE FROM tallies").await;
     world.admit("c.txt", "three").await;
     world.work_off().await;
+    let found = catalog.miscounted(tenant).await.unwrap();
     let miscounted = catalog.recount_tallies().await.unwrap();
+    assert_eq!(found, miscounted, "all of it is this tenant's");
+    assert_eq!(catalog.miscounted(tenant).await.unwrap(), []);
     let documents = miscounted.iter().find(|tally| tally.kind == "documents");
     assert_eq!(
         documents.map(|tally| (tally.told, tally.counted)),

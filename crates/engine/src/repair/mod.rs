@@ -2,7 +2,7 @@
 //!
 //! Rows come back from the ledger, the runs and the index; everything made of an original
 //! is made again from it; the text index is made again from the store; what the catalog
-//! does not know is forgotten. Nothing is taken away to be deleted while this goes on. May
+//! does not know is forgotten; what status tells is counted anew. Nothing is taken away to be deleted while this goes on. May
 //! be interrupted anywhere and asked again.
 
 mod rework;
@@ -46,6 +46,7 @@ struct Log {
     reworked: BTreeMap<VersionId, Result<&'static str, String>>,
     texts: BTreeMap<Space, Result<(), String>>,
     forgotten: BTreeMap<VersionId, Result<(), String>>,
+    tallies: Option<Result<(), String>>,
 }
 
 impl Engine {
@@ -57,6 +58,12 @@ impl Engine {
         self.mend_documents(tenant, &before.disagreements, &mut log)
             .await;
         self.mend_index(&before.disagreements, &mut log).await;
+        // After the rows they count.
+        if before.disagreements.iter().any(|one| one.remedy == Remedy::Tallies) {
+            let counted = self.parts.catalog.recount_tallies().await;
+            let counted = counted.map_err(|error| Error::from(error).explain());
+            log.tallies = Some(counted.map(drop));
+        }
         let mut after = match before.disagreements.is_empty() {
             true => before.clone(),
             false => self.verify(tenant).await?,
@@ -204,6 +211,10 @@ impl Log {
                     r.as_ref()
                         .map(|()| "made the text index again from the store")
                 }))
+            }
+            Remedy::Tallies => {
+                let counted = self.tallies.as_ref();
+                told(counted.map(|result| result.as_ref().map(|()| "counted the rows anew")))
             }
             Remedy::Forget(_, version) => {
                 let gone = self.forgotten.get(&version);

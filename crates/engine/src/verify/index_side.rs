@@ -13,12 +13,8 @@ pub fn check(
     audited: &VersionAudit,
 ) -> Vec<Disagreement> {
     let name = |what, chunk, remedy| Disagreement {
-        source_uri: None,
-        document_id: None,
-        version_id: Some(version.id),
         chunk,
-        what,
-        remedy,
+        ..Disagreement::of_version(version.id, what, remedy)
     };
     let rework = Remedy::Rework(version.id);
     let of_fault = |fault: &Fault| {

@@ -15,7 +15,7 @@ mod rows;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use catalog::{Dossier, Kb, Page, VersionFile, every, replay};
+use catalog::{Dossier, Kb, Miscounted, Page, VersionFile, every, replay};
 use index::{Space, SpaceAudit, VersionAudit};
 use model::{ContentHash, DocumentId, KbId, SourceUri, TenantId, VersionId};
 
@@ -46,9 +46,34 @@ pub struct Disagreement {
     pub version_id: Option<VersionId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk: Option<String>,
+    /// A count of status, where it is one that is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tally: Option<Miscounted>,
     pub what: &'static str,
     #[serde(skip)]
     pub(crate) remedy: Remedy,
+}
+
+impl Disagreement {
+    /// Nobody's yet.
+    fn new(what: &'static str, remedy: Remedy) -> Self {
+        Self {
+            source_uri: None,
+            document_id: None,
+            version_id: None,
+            chunk: None,
+            tally: None,
+            what,
+            remedy,
+        }
+    }
+
+    fn of_version(version: VersionId, what: &'static str, remedy: Remedy) -> Self {
+        Self {
+            version_id: Some(version),
+            ..Self::new(what, remedy)
+        }
+    }
 }
 
 /// What would put a disagreement right.
@@ -70,6 +95,8 @@ pub(crate) enum Remedy {
     Text(Space),
     /// The index forgets it.
     Forget(Space, VersionId),
+    /// Counted anew.
+    Tallies,
 }
 
 /// What ledgers say is there, whether or not the catalog's rows do.
@@ -127,7 +154,19 @@ impl Engine {
         self.look_again(tenant, &kbs, &mut looked).await?;
         let astray = self.confirm(tenant, astray, &looked).await?;
         let unowned = self.unowned(tenant, &recorded).await?;
-        Ok(sum_up(looked, astray, unowned))
+        let mut others = astray;
+        others.extend(self.miscounted(tenant).await?);
+        Ok(sum_up(looked, others, unowned))
+    }
+
+    /// What status tells, against the rows it counts, both as of one moment.
+    async fn miscounted(&self, tenant: TenantId) -> Result<Vec<Disagreement>, Error> {
+        let miscounted = self.parts.catalog.miscounted(tenant).await?;
+        let name = |tally| Disagreement {
+            tally: Some(tally),
+            ..Disagreement::new("a count of status is not as its rows have it", Remedy::Tallies)
+        };
+        Ok(miscounted.into_iter().map(name).collect())
     }
 
     /// What seemed wrong, or was finished meanwhile, is read once more: a purge, a cancel
@@ -154,10 +193,7 @@ impl Engine {
                     .extend(dossier.versions.last().map(|version| Disagreement {
                         source_uri: dossier.source_uri(),
                         document_id: Some(document),
-                        version_id: Some(version.id),
-                        chunk: None,
-                        what,
-                        remedy: Remedy::Rework(version.id),
+                        ..Disagreement::of_version(version.id, what, Remedy::Rework(version.id))
                     }));
             }
             looked.insert(document, seen);
@@ -251,6 +287,9 @@ impl<'a> Round<'a> {
             late: false,
         };
         for version in &dossier.versions {
+            let engine = self.engine;
+            let original = engine.check_original_of(self.tenant, version).await?;
+            looked.found.extend(original);
             if version.is_finished() {
                 self.look_at_version(dossier, version, &mut looked).await?;
             }
@@ -355,22 +394,20 @@ fn astray(
     chunk: Option<String>,
     what: &'static str,
 ) -> Disagreement {
+    let remedy = match version {
+        Some(version) => Remedy::Forget(space, version),
+        None => Remedy::Nothing("nothing says whose it is"),
+    };
     Disagreement {
-        source_uri: None,
-        document_id: None,
         version_id: version,
         chunk,
-        what,
-        remedy: match version {
-            Some(version) => Remedy::Forget(space, version),
-            None => Remedy::Nothing("nothing says whose it is"),
-        },
+        ..Disagreement::new(what, remedy)
     }
 }
 
 fn sum_up(
     looked: BTreeMap<DocumentId, Looked>,
-    astray: Vec<Disagreement>,
+    others: Vec<Disagreement>,
     unowned: Vec<Key>,
 ) -> Verified {
     let mut lines: Vec<&[u8]> = Vec::new();
@@ -386,7 +423,7 @@ fn sum_up(
         digest,
         documents,
         chunks,
-        disagreements: found.chain(astray).collect(),
+        disagreements: found.chain(others).collect(),
         leftovers: unowned.iter().map(Key::to_string).collect(),
         unowned,
     }

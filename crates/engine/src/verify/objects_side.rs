@@ -15,6 +15,26 @@ use crate::{Engine, Error};
 const NO_ORIGINAL: &str = "the original is not stored any more: ingest the file again";
 
 impl Engine {
+    /// It was stored before its version was admitted and stays while that refers to it, read
+    /// or not: a run that failed is tried again from it.
+    pub(super) async fn check_original_of(
+        &self,
+        tenant: TenantId,
+        version: &VersionFile,
+    ) -> Result<Option<Disagreement>, Error> {
+        let original = Key::original(tenant, &version.content_hash);
+        let what = match self.object(&original).await? {
+            None => "the original is gone",
+            Some(bytes) if ContentHash::of(&bytes) != version.content_hash => {
+                "the original is not what was ingested"
+            }
+            Some(_) => return Ok(None),
+        };
+        let remedy = Remedy::Nothing(NO_ORIGINAL);
+        Ok(Some(Disagreement::of_version(version.id, what, remedy)))
+    }
+
+    /// What was made of a finished version.
     pub(super) async fn check_objects(
         &self,
         tenant: TenantId,
@@ -24,25 +44,11 @@ impl Engine {
         let mut found = Vec::new();
         let mut name = |what, chunk: Option<String>, remedy| {
             found.push(Disagreement {
-                source_uri: None,
-                document_id: None,
-                version_id: Some(version.id),
                 chunk,
-                what,
-                remedy,
+                ..Disagreement::of_version(version.id, what, remedy)
             });
         };
         let rework = Remedy::Rework(version.id);
-        let original = Key::original(tenant, &version.content_hash);
-        match self.object(&original).await? {
-            None => name("the original is gone", None, Remedy::Nothing(NO_ORIGINAL)),
-            Some(bytes) if ContentHash::of(&bytes) != version.content_hash => name(
-                "the original is not what was ingested",
-                None,
-                Remedy::Nothing(NO_ORIGINAL),
-            ),
-            Some(_) => {}
-        }
         let text = self
             .object(&Key::text(tenant, version.id, version.pass))
             .await?;

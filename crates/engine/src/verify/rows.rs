@@ -37,12 +37,8 @@ struct Findings(Vec<Disagreement>);
 impl Findings {
     fn say(&mut self, version: Option<VersionId>, what: &'static str, remedy: Remedy) {
         self.0.push(Disagreement {
-            source_uri: None,
-            document_id: None,
             version_id: version,
-            chunk: None,
-            what,
-            remedy,
+            ..Disagreement::new(what, remedy)
         });
     }
 }

@@ -253,6 +253,7 @@ through! { Audit {
     dossier(tenant: TenantId, document: DocumentId) -> Dossier;
     rows_left(versions: &[VersionId]) -> u64;
     held(tenant: TenantId) -> Vec<Held>;
+    miscounted(tenant: TenantId) -> Vec<Miscounted>;
     fence() -> u64;
     mend(tenant: TenantId, document: DocumentId, mends: Vec<Mend>, now: DateTime<Utc>) -> ();
 } }
