@@ -154,8 +154,8 @@ pub trait Jobs {
         now: DateTime<Utc>,
     ) -> Result<Job, Error>;
 
-    /// Ends runs and activations of the next versions only this job claims, and reopens
-    /// what they had replaced. Versions others claim too are left to them. Gives the same
+    /// Ends activations of the next versions only this job claims, reopens what they had
+    /// replaced, and cancels their runs, those that have ended too. Versions others claim too are left to them. Gives the same
     /// versions again until they are forgotten, and none when all are.
     async fn cancel_some(
         &self,

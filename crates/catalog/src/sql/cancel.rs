@@ -9,9 +9,11 @@ use super::cells::Cells;
 use super::dialect::Dialect;
 use super::events::tell;
 use super::ledger::{self, Fact};
-use super::removal::{REMOVING, end_runs, lock_runs, read, withdraw};
-use super::{Tx, activate, jobs, outcomes};
+use super::removal::{REMOVING, called_off, end_runs, lock_runs, read, withdraw};
+use super::{Tx, activate, end, jobs, outcomes};
 use crate::{Error, Job, LedgerKind, Removing};
+
+const BY_USER: &str = "Canceled by user";
 
 pub async fn begin<DB: Dialect>(
     c: &mut Tx<DB>,
@@ -89,7 +91,9 @@ async fn remove<DB: Dialect>(
         }
     }
     for version in versions {
-        end_runs::<DB>(c, version, "Canceled by user", now).await?;
+        end_runs::<DB>(c, version, BY_USER, now).await?;
+        let of = (version.document, version.version);
+        end::cancel_ended::<DB>(c, of, &called_off(BY_USER), now).await?;
     }
     Ok(())
 }
@@ -240,11 +244,12 @@ pub async fn finish<DB: Dialect>(
         "UPDATE jobs SET status = 'not_started', cursor = NULL, exhausted = FALSE,
              docs_seen = 0, docs_skipped = 0, docs_refused = 0, runs_open = 0, runs_failed = 0, chunks_seen = 0,
              chunks_processed = 0, chunks_skipped = 0, chunks_error = 0,
-             error = 'Canceled by user', finished_at = $2, updated_at = $2
+             error = $3, finished_at = $2, updated_at = $2
          WHERE id = $1 RETURNING *",
     )
     .bind(job.as_uuid())
     .bind(now)
+    .bind(BY_USER)
     .fetch_one(&mut *c)
     .await?;
     outcomes::clear::<DB>(c, job).await?;

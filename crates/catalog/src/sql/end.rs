@@ -39,6 +39,43 @@ impl End {
     }
 }
 
+/// Cancels runs of a version that have ended, however they did: what they made is taken away.
+/// What they have counted in their job, the end of its cancel clears.
+pub async fn cancel_ended<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (document, version): (DocumentId, VersionId),
+    why: &RunError,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let rows = query(
+        "UPDATE ingestion_runs SET status = 'canceled', superseded = FALSE, error_code = $3,
+             error_message = $4, error_hint = $5, updated_at = $6
+         WHERE document_id = $1 AND version_id = $2 AND status IN ('succeeded', 'failed')
+         RETURNING id, tenant_id, job_id",
+    )
+    .bind(document.as_uuid())
+    .bind(version.as_uuid())
+    .bind(text(&why.code))
+    .bind(text(&why.message))
+    .bind(why.hint.as_deref().map(text))
+    .bind(now)
+    .fetch_all(&mut *c)
+    .await?;
+    for row in &rows {
+        let row = Cells::<DB>(row);
+        let news = News {
+            tenant: row.id("tenant_id", TenantId::from_uuid)?,
+            kind: "run.canceled",
+            run: Some(row.id("id", RunId::from_uuid)?),
+            document: Some(document),
+            job: row.maybe_id("job_id", JobId::from_uuid)?,
+            data: serde_json::json!({ "error": why }),
+        };
+        tell::<DB>(c, news, now).await?;
+    }
+    Ok(())
+}
+
 /// Ends a live run; a run that has ended stays as it is, and nothing is counted twice.
 pub async fn end_run<DB: Dialect>(
     c: &mut Tx<DB>,

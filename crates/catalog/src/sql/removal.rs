@@ -226,15 +226,18 @@ pub async fn end_runs<DB: Dialect>(
         .await?;
     for row in &rows {
         let run = Cells::<DB>(row).id("id", RunId::from_uuid)?;
-        let error = RunError {
-            code: "canceled".into(),
-            message: why.to_owned(),
-            hint: None,
-        };
         let canceled = RunStatus::Canceled;
-        end::give_up::<DB>(c, (run, version.version), canceled, error, now).await?;
+        end::give_up::<DB>(c, (run, version.version), canceled, called_off(why), now).await?;
     }
     Ok(())
+}
+
+pub fn called_off(why: &str) -> RunError {
+    RunError {
+        code: "canceled".into(),
+        message: why.to_owned(),
+        hint: None,
+    }
 }
 
 /// Removes the version's activations. What each had replaced serves on to where it ended:

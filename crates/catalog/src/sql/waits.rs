@@ -9,6 +9,7 @@ use sqlx::{AssertSqlSafe, query};
 use super::cells::{Cells, text};
 use super::claim::must_hold;
 use super::dialect::Dialect;
+use super::removal::called_off;
 use super::{Limits, Tx, end};
 use crate::records::ATTEMPT;
 use crate::{Claim, Error, Retried, RunError, Wait};
@@ -135,12 +136,7 @@ pub async fn stop_run<DB: Dialect>(
         };
         return release::<DB>(c, claim, &wait, now).await;
     }
-    let error = RunError {
-        code: "canceled".into(),
-        message: why.to_owned(),
-        hint: None,
-    };
-    end::end_badly::<DB>(c, claim, RunStatus::Canceled, error, now).await
+    end::end_badly::<DB>(c, claim, RunStatus::Canceled, called_off(why), now).await
 }
 
 pub async fn job_gate<DB: Dialect>(

@@ -372,10 +372,32 @@ pub async fn cancel_takes_what_only_the_job_brought(world: &World) {
         .count();
     assert_eq!(
         (runs.len(), canceled),
-        (6, 2),
-        "runs are kept; those that had ended keep their end"
+        (6, 6),
+        "runs are kept, as canceled, those that had ended too"
     );
     assert!(catalog.canceling().await.unwrap().is_empty());
+}
+
+pub async fn a_run_that_ended_stays_as_it_ended_while_another_claims_it(world: &World) {
+    let first = world.job("first").await;
+    world.bring(&first, &[("a", "1"), ("b", "2")], true).await;
+    world.work_off().await;
+    let second = world.job("second").await;
+    world.bring(&second, &[("a", "1")], true).await;
+    assert_eq!(world.cancel(&first).await, 1);
+    let statuses = async || {
+        let runs = world
+            .catalog
+            .runs(world.place.tenant, Default::default(), Page::first(9));
+        let mut runs = runs.await.unwrap().items;
+        runs.sort_by(|a, b| a.source_uri.cmp(&b.source_uri));
+        runs.iter().map(|run| run.status).collect::<Vec<_>>()
+    };
+    use RunStatus::{Canceled, Succeeded};
+    assert_eq!(statuses().await, [Succeeded, Canceled]);
+    assert_eq!(world.cancel(&second).await, 1);
+    assert_eq!(statuses().await, [Canceled, Canceled]);
+    assert_eq!(world.catalog.recount_tallies().await.unwrap(), []);
 }
 
 pub async fn a_run_others_wait_for_survives_the_cancel_of_its_job(world: &World) {

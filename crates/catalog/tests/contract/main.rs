@@ -101,6 +101,7 @@ promises! {
     jobs::what_a_source_shows_no_more_is_found,
     jobs::a_job_tells_what_changed_and_what_was_let_go_is_not_current,
     jobs::cancel_takes_what_only_the_job_brought,
+    jobs::a_run_that_ended_stays_as_it_ended_while_another_claims_it,
     jobs::a_run_others_wait_for_survives_the_cancel_of_its_job,
     jobs::a_cancel_gives_nobody_a_run_that_was_theirs_already,
     jobs::a_cancel_beside_another_job_at_work_takes_nothing_of_it,
