@@ -214,6 +214,8 @@ fn the_whole_history(mill: &Mill) {
         (1, 0)
     );
     // The source still shows what was rolled back: asked again, it is not news.
+    assert_eq!(outcomes(&mill.ingest(folder.path())), ["skipped"]);
+    assert_eq!(found(mill, "Anselm", None), 1);
     let history = &mill.lines(&["documents", "history", path(&file), "--json"])[0];
     let kinds: Vec<_> = history["ledger"]
         .as_array()

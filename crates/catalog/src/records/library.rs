@@ -100,6 +100,8 @@ pub enum SkipReason {
     SameContent,
     /// A run of exactly these bytes is under way.
     LiveRun,
+    /// The document was rolled back from these bytes, and its source shows nothing newer.
+    RolledBack,
 }
 
 impl SkipReason {
@@ -107,6 +109,7 @@ impl SkipReason {
         match self {
             Self::SameContent => "same_content",
             Self::LiveRun => "live_run",
+            Self::RolledBack => "rolled_back",
         }
     }
 }

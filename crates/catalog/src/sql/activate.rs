@@ -34,12 +34,12 @@ pub async fn activate<DB: Dialect>(
     if version.pass != activation.pass || version.units_open > 0 {
         return Err(Error::Fenced { work: claim.work });
     }
-    let from = opens::<DB>(c, &version, &removal, now).await?;
-    let overtaken = from.is_none();
+    let opens = opens::<DB>(c, &version, &removal, now).await?;
+    let overtaken = opens.is_none();
     record::<DB>(c, claim, activation, overtaken).await?;
-    if let Some(from) = from {
+    if let Some((cause, from)) = opens {
         let serving = Serving {
-            cause: ActivationCause::Run,
+            cause,
             from,
             by: None,
             activation,
@@ -143,28 +143,29 @@ async fn removal<DB: Dialect>(
     row.map(read).transpose()
 }
 
-/// From when the version serves; `None` when it was overtaken. In a generation being built
-/// a version serves as what it is a copy of: as long as that does, and since then.
+/// Why and from when the version serves; `None` when it was overtaken. In a generation being
+/// built a version serves as what it is a copy of: as long as that does, since then and for
+/// the same cause.
 async fn opens<DB: Dialect>(
     c: &mut Tx<DB>,
     version: &Version,
     removal: &Removal,
     now: DateTime<Utc>,
-) -> Result<Option<DateTime<Utc>>, Error> {
+) -> Result<Option<(ActivationCause, DateTime<Utc>)>, Error> {
     if version.generation.state == GenerationState::Building {
         return mirrored::<DB>(c, version).await;
     }
     let overtaken = removal.overtakes(version) || newer::<DB>(c, version, removal).await?;
-    Ok((!overtaken).then_some(now))
+    Ok((!overtaken).then_some((ActivationCause::Run, now)))
 }
 
-/// Since when the serving generation has answered with these bytes.
+/// Why and since when the serving generation answers with these bytes.
 async fn mirrored<DB: Dialect>(
     c: &mut Tx<DB>,
     version: &Version,
-) -> Result<Option<DateTime<Utc>>, Error> {
+) -> Result<Option<(ActivationCause, DateTime<Utc>)>, Error> {
     let row = query(
-        "SELECT a.opened_at FROM activations a
+        "SELECT a.cause, a.opened_at FROM activations a
          JOIN generations g ON g.id = a.generation_id AND g.state = 'serving'
          JOIN document_versions v ON v.id = a.version_id
          WHERE a.document_id = $1 AND a.closed_at IS NULL AND v.content_hash = $2",
@@ -173,7 +174,11 @@ async fn mirrored<DB: Dialect>(
     .bind(bytes(&version.content_hash))
     .fetch_optional(c)
     .await?;
-    row.map(|row| Cells::<DB>(&row).at("opened_at")).transpose()
+    let read = |row: DB::Row| {
+        let row = Cells::<DB>(&row);
+        Ok((row.word("cause")?, row.at("opened_at")?))
+    };
+    row.map(read).transpose()
 }
 
 /// Whether a version that has served stands after this one in the source's order. What

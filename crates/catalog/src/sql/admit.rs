@@ -13,7 +13,9 @@ use super::cells::{Cells, bytes, json, text};
 use super::dialect::Dialect;
 use super::events::{News, tell};
 use super::{Tx, metadata, work};
-use crate::{Admission, Admitted, Error, GenerationState, Outcome, RunType, SkipReason};
+use crate::{
+    ActivationCause, Admission, Admitted, Error, GenerationState, Outcome, RunType, SkipReason,
+};
 
 pub async fn admit<DB: Dialect>(
     c: &mut Tx<DB>,
@@ -127,22 +129,12 @@ struct Known {
     reason: SkipReason,
 }
 
-/// The version that already is these bytes: the one that answers, or one under way.
+/// The version that already is these bytes: one under way, or the one that answers.
 async fn same_bytes<DB: Dialect>(
     c: &mut Tx<DB>,
     document: DocumentId,
     admission: &Admission,
 ) -> Result<Option<Known>, Error> {
-    let active = query(
-        "SELECT v.id FROM activations a JOIN document_versions v ON v.id = a.version_id
-         WHERE a.document_id = $1 AND a.generation_id = $2 AND a.closed_at IS NULL
-           AND v.content_hash = $3",
-    )
-    .bind(document.as_uuid())
-    .bind(admission.generation.as_uuid())
-    .bind(bytes(&admission.content_hash))
-    .fetch_optional(&mut *c)
-    .await?;
     // Locked, so that it cannot be canceled between being joined and being claimed.
     let live = query(AssertSqlSafe(format!(
         "SELECT id AS run_id, version_id AS id FROM ingestion_runs
@@ -153,25 +145,82 @@ async fn same_bytes<DB: Dialect>(
     .bind(document.as_uuid())
     .bind(admission.generation.as_uuid())
     .bind(bytes(&admission.content_hash))
+    .fetch_optional(&mut *c)
+    .await?;
+    if let Some(row) = live {
+        let row = Cells::<DB>(&row);
+        return Ok(Some(Known {
+            version: row.id("id", VersionId::from_uuid)?,
+            run: Some(row.id("run_id", RunId::from_uuid)?),
+            reason: SkipReason::LiveRun,
+        }));
+    }
+    answering::<DB>(c, document, admission).await
+}
+
+/// The version that answers with these bytes; or the one a rollback has turned away, while
+/// these are its bytes still.
+async fn answering<DB: Dialect>(
+    c: &mut Tx<DB>,
+    document: DocumentId,
+    admission: &Admission,
+) -> Result<Option<Known>, Error> {
+    let row = query(
+        "SELECT v.id, v.content_hash, a.cause
+         FROM activations a JOIN document_versions v ON v.id = a.version_id
+         WHERE a.document_id = $1 AND a.generation_id = $2 AND a.closed_at IS NULL",
+    )
+    .bind(document.as_uuid())
+    .bind(admission.generation.as_uuid())
+    .fetch_optional(&mut *c)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let row = Cells::<DB>(&row);
+    if row.hash("content_hash")? == admission.content_hash {
+        return Ok(Some(Known {
+            version: row.id("id", VersionId::from_uuid)?,
+            run: None,
+            reason: SkipReason::SameContent,
+        }));
+    }
+    match row.word("cause")? {
+        // A copy of what serves comes from no source.
+        ActivationCause::Rollback if admission.run_type != RunType::Reindex => {
+            turned_away::<DB>(c, document, admission).await
+        }
+        ActivationCause::Rollback | ActivationCause::Run => Ok(None),
+    }
+}
+
+/// What the source showed last of all that has served, if it shows that again: nothing new has
+/// come since the rollback. What served before the document was removed counts no more. A
+/// generation switched to since mirrors the rollback, not what it turned away: that is looked
+/// for in all of them.
+async fn turned_away<DB: Dialect>(
+    c: &mut Tx<DB>,
+    document: DocumentId,
+    admission: &Admission,
+) -> Result<Option<Known>, Error> {
+    let row = query(
+        "SELECT v.id, v.content_hash FROM document_versions v
+         JOIN documents d ON d.id = v.document_id
+         WHERE v.document_id = $1 AND (d.removed_at IS NULL OR v.created_at > d.removed_at)
+           AND EXISTS (SELECT 1 FROM activations a WHERE a.version_id = v.id)
+         ORDER BY v.source_order DESC, v.number DESC LIMIT 1",
+    )
+    .bind(document.as_uuid())
     .fetch_optional(c)
     .await?;
-    let known = |row: &DB::Row, reason| {
-        let row = Cells::<DB>(row);
-        let run = match reason {
-            SkipReason::LiveRun => Some(row.id("run_id", RunId::from_uuid)?),
-            SkipReason::SameContent => None,
-        };
-        Ok(Known {
-            version: row.id("id", VersionId::from_uuid)?,
-            run,
-            reason,
-        })
-    };
-    match (live, active) {
-        (Some(row), _) => known(&row, SkipReason::LiveRun).map(Some),
-        (None, Some(row)) => known(&row, SkipReason::SameContent).map(Some),
-        (None, None) => Ok(None),
+    let Some(row) = row else { return Ok(None) };
+    let row = Cells::<DB>(&row);
+    if row.hash("content_hash")? != admission.content_hash {
+        return Ok(None);
     }
+    Ok(Some(Known {
+        version: row.id("id", VersionId::from_uuid)?,
+        run: None,
+        reason: SkipReason::RolledBack,
+    }))
 }
 
 /// The source has shown these bytes again: they now stand where it shows them, so that

@@ -148,6 +148,34 @@ pub async fn what_serves_is_mirrored_whatever_becomes_of_it_meanwhile(world: &Wo
     assert!(matches!(again.await, Err(Error::Conflict { .. })));
 }
 
+pub async fn a_rollback_holds_in_the_next_generation_too(world: &World) {
+    let (tenant, catalog) = (world.place.tenant, &world.catalog);
+    let first = world.admit("a.txt", "one").await;
+    world.work_off().await;
+    world.admit("a.txt", "two").await;
+    world.work_off().await;
+    let now = world.clock.pass(Duration::from_secs(1));
+    let back = catalog.rollback(tenant, first.document, first.version, None, now);
+    back.await.unwrap();
+    let kb = begin(world).await;
+    fill(world, &kb).await;
+    world.work_off().await;
+    switch(world, &kb, false).await.unwrap();
+    let place = testkit::Place {
+        generation: kb.building_id().unwrap(),
+        ..world.place
+    };
+    let file = place.file("a.txt", "two", world.clock.pass(Duration::from_secs(1)));
+    let reason = catalog::SkipReason::RolledBack;
+    let unchanged = world.take(file).await.outcome;
+    assert_eq!(unchanged, catalog::Outcome::Skipped { reason });
+    let file = place.file("a.txt", "three", world.clock.pass(Duration::from_secs(1)));
+    let changed = world.take(file).await;
+    world.work_off().await;
+    assert_eq!(world.answering().await, [changed.version]);
+    world.is_proven(first.document).await;
+}
+
 pub async fn runs_under_way_are_taken_along_by_the_switch(world: &World) {
     world.admit("a.txt", "a").await;
     world.work_off().await;

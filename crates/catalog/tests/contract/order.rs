@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use catalog::{Activated, Deactivated, LedgerKind, LiveFilter, Outcome, Removal, every};
+use catalog::{
+    Activated, Deactivated, LedgerKind, LiveFilter, Outcome, Removal, SkipReason, every,
+};
 use model::{RunStatus, SourceOrder};
 
 use crate::World;
@@ -46,6 +48,46 @@ pub async fn a_late_finisher_does_not_undo_a_rollback(world: &World) {
         .unwrap();
     assert_eq!(world.activate(&late).await.unwrap(), Activated::Superseded);
     assert_eq!(world.answering().await, [first.version]);
+}
+
+pub async fn a_rollback_holds_until_new_bytes_arrive(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let first = world.admit("a.txt", "one").await;
+    world.work_off().await;
+    world.admit("a.txt", "two").await;
+    world.work_off().await;
+    let third = world.admit("a.txt", "three").await;
+    world.work_off().await;
+    let back = async |version| {
+        let now = world.clock.pass(Duration::from_secs(1));
+        let back = catalog.rollback(tenant, first.document, version, None, now);
+        back.await.unwrap();
+    };
+    back(first.version).await;
+    for _ in 0..2 {
+        let again = world.admit("a.txt", "three").await;
+        let reason = SkipReason::RolledBack;
+        assert_eq!(again.outcome, Outcome::Skipped { reason });
+        assert_eq!(again.version, third.version);
+    }
+    world.work_off().await;
+    assert_eq!(world.answering().await, [first.version]);
+
+    // Not what the source showed last, but what it had shown before.
+    let reverted = world.admit("a.txt", "two").await;
+    assert_eq!(reverted.outcome, Outcome::NewVersion);
+    world.work_off().await;
+    assert_eq!(world.answering().await, [reverted.version]);
+
+    // What was taken down and put up again has come anew.
+    back(first.version).await;
+    let now = world.clock.pass(Duration::from_secs(1));
+    let gone = catalog.deactivate(tenant, first.document, Removal::default(), now);
+    assert_eq!(gone.await.unwrap(), Deactivated::Closed);
+    let returned = world.admit("a.txt", "two").await;
+    assert_eq!(returned.outcome, Outcome::NewVersion);
+    world.work_off().await;
+    assert_eq!(world.answering().await, [returned.version]);
 }
 
 pub async fn bytes_shown_again_stand_where_they_were_shown_again(world: &World) {

@@ -7,7 +7,7 @@ use catalog::{
     Activated, Activation, Admission, Admitted, Catalog, Claim, Completion, Error, LiveFilter,
     Prepared, RunStats, UnitDone, UnitOutcome,
 };
-use model::{ContentHash, Step, StepKind, UnitName, VersionId};
+use model::{ContentHash, DocumentId, Step, StepKind, UnitName, VersionId};
 use sqlx::Connection;
 use testkit::{Clock, Place};
 
@@ -176,6 +176,25 @@ impl World {
             .unwrap();
         rows.sort_by_key(|row| row.number);
         rows.into_iter().map(|row| row.version).collect()
+    }
+
+    /// Every activation is as the ledger alone tells it.
+    pub async fn is_proven(&self, document: DocumentId) {
+        let dossier = self.catalog.dossier(self.place.tenant, document);
+        let dossier = dossier.await.unwrap();
+        let told = catalog::replay(&dossier.ledger);
+        let told = told.iter().map(|one| {
+            let words = one.cause.as_str();
+            (one.opened_at, one.version, one.closed_at, words)
+        });
+        let rows = dossier.activations.iter().map(|row| {
+            let words = row.cause.as_str();
+            (row.opened_at, row.version, row.closed_at, words)
+        });
+        let (mut told, mut rows): (Vec<_>, Vec<_>) = (told.collect(), rows.collect());
+        told.sort_unstable();
+        rows.sort_unstable();
+        assert_eq!(told, rows);
     }
 }
 

@@ -80,7 +80,7 @@ pub struct Ingested {
     pub doc_id: Option<Uuid>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version_id: Option<Uuid>,
-    /// Why it was skipped: `same_content` or `live_run`.
+    /// Why it was skipped: `same_content`, `live_run` or `rolled_back`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
