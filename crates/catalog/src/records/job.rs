@@ -49,6 +49,8 @@ pub struct JobCounters {
     pub docs_refused: u64,
     /// Runs of this job that have not ended.
     pub runs_open: u64,
+    /// Runs of others that bring what this job found under way, and have not ended.
+    pub runs_awaited: u64,
     pub runs_failed: u64,
     /// Always processed + skipped + error.
     pub chunks_seen: u64,
@@ -62,7 +64,7 @@ pub struct JobCounters {
 pub struct Recounted {
     pub tenant: TenantId,
     pub job: JobId,
-    /// What it had counted as open.
+    /// What it had counted as open, or as awaited of others.
     pub counted: i64,
     /// What is.
     pub live: u64,
@@ -89,6 +91,17 @@ pub struct JobProgress {
     /// While nobody holds any: what the run that goes on first waits for.
     #[serde(skip)]
     pub first: Option<FirstToGoOn>,
+    /// Whose runs it waits for besides its own; of several, a paused job's.
+    #[serde(skip)]
+    pub awaits: Option<Awaits>,
+}
+
+/// Runs of another job, or of none, that bring what this one found under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Awaits {
+    pub job: Option<JobId>,
+    pub paused: bool,
+    pub runs: u64,
 }
 
 /// A live run nobody is at, and goes on before all others of its job.
@@ -194,6 +207,8 @@ pub struct JobDocument {
     pub run: RunId,
     pub run_status: Option<RunStatus>,
     pub error: Option<String>,
+    /// What its run waits for before it goes on, such as another job that is paused.
+    pub waiting: Option<String>,
 }
 
 words! {

@@ -3,10 +3,10 @@
 //! Pure: what the rows say and the time come in, words for a person come out.
 
 use chrono::{DateTime, Utc};
-use model::{JobStatus, RunStatus};
+use model::{JobId, JobStatus, RunStatus};
 use serde::Serialize;
 
-use super::{Job, JobProgress, Run, words};
+use super::{Awaits, Job, JobProgress, Run, words};
 
 words! {
     State {
@@ -119,7 +119,8 @@ impl Run {
             None => {}
         }
         if self.job_status == Some(JobStatus::Paused) {
-            return Standing::of(State::Paused).told(self.resume());
+            let told = self.job.map(paused).unwrap_or_default();
+            return Standing::of(State::Paused).told(told);
         }
         match (&self.waiting, self.waiting_until) {
             (Some(why), Some(until)) if until > now => {
@@ -127,11 +128,6 @@ impl Run {
             }
             _ => in_line(busy),
         }
-    }
-
-    fn resume(&self) -> String {
-        let job = self.job.map(|job| job.to_string()).unwrap_or_default();
-        format!("waits for `gristmill jobs resume {job}`")
     }
 }
 
@@ -171,8 +167,7 @@ impl Job {
                     "{} under way, up to the next gate",
                     steps(progress.under_way)
                 )),
-            JobStatus::Paused => Standing::of(State::Paused)
-                .told(format!("waits for `gristmill jobs resume {}`", self.id)),
+            JobStatus::Paused => Standing::of(State::Paused).told(paused(self.id)),
             JobStatus::Running => self.running_standing(progress, now),
         }
     }
@@ -180,7 +175,7 @@ impl Job {
     fn running_standing(&self, progress: &JobProgress, now: DateTime<Utc>) -> Standing {
         let heard = self.heartbeat_at.max(progress.heartbeat_at);
         let standing = if progress.leased_until > Some(now) {
-            let left = documents(self.counters.runs_open);
+            let left = documents(self.counters.runs_open + self.counters.runs_awaited);
             Standing::of(State::Running).told(format!("{left} to go"))
         } else if !self.exhausted && self.lease_until > Some(now) {
             Standing::of(State::Running).told("its source is being listed")
@@ -202,6 +197,9 @@ impl Job {
 
     /// Everything was listed, and nobody is at any of it.
     fn idle_standing(&self, progress: &JobProgress, now: DateTime<Utc>) -> Standing {
+        if let Some(awaits) = progress.awaits.filter(|_| self.counters.runs_open == 0) {
+            return Standing::of(State::Waiting).told(awaits.words());
+        }
         let left = documents(self.counters.runs_open);
         match &progress.first {
             Some(first) if first.until > now => Standing::held_back(&first.why, first.until)
@@ -210,6 +208,27 @@ impl Job {
                 .told(format!("{left} wait; no worker is at any of them")),
         }
     }
+}
+
+impl Awaits {
+    fn words(&self) -> String {
+        let wait = match self.runs {
+            1 => "1 document waits".to_owned(),
+            n => format!("{n} documents wait"),
+        };
+        match self.job {
+            None => format!("{wait} for a run that is under way already"),
+            Some(job) if self.paused => {
+                format!("{wait} for job {job}, which is paused and {}", paused(job))
+            }
+            Some(job) => format!("{wait} for job {job}, which met the same files first"),
+        }
+    }
+}
+
+/// What a paused job and everything of it does.
+pub(crate) fn paused(job: JobId) -> String {
+    format!("waits for `gristmill jobs resume {job}`")
 }
 
 fn documents(n: u64) -> String {

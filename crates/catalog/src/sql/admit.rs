@@ -4,7 +4,7 @@
 //! stand in a line and "is it new" has one answer.
 
 use chrono::{DateTime, Utc};
-use model::{DocumentId, JobId, RunId, SourceId, Step, TenantId, UserId, VersionId};
+use model::{DocumentId, JobId, RunId, SourceId, Step, UserId, VersionId};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, query};
 use uuid::Uuid;
@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::cells::{Cells, bytes, json, text};
 use super::dialect::Dialect;
 use super::events::{News, tell};
-use super::{Tx, metadata, work};
+use super::{Tx, claims, metadata, work};
 use crate::{
     ActivationCause, Admission, Admitted, Error, GenerationState, Outcome, RunType, SkipReason,
 };
@@ -24,7 +24,7 @@ pub async fn admit<DB: Dialect>(
 ) -> Result<Admitted, Error> {
     let admitted = admit_quietly::<DB>(c, admission, now).await?;
     if let Some(job) = admission.job {
-        claim_for_job::<DB>(c, admission.tenant, job, &admitted, now).await?;
+        claims::make::<DB>(c, admission.tenant, job, &admitted, now).await?;
     }
     tell::<DB>(c, news(admission, &admitted), now).await?;
     Ok(admitted)
@@ -362,43 +362,6 @@ async fn insert_run<DB: Dialect>(
     .bind(json(&admission.config))
     .bind(admission.trace.as_deref())
     .bind(now)
-    .execute(c)
-    .await?;
-    Ok(())
-}
-
-pub async fn claim_for_job<DB: Dialect>(
-    c: &mut Tx<DB>,
-    tenant: TenantId,
-    job: JobId,
-    admitted: &Admitted,
-    now: DateTime<Utc>,
-) -> Result<(), Error> {
-    let outcome = match admitted.outcome {
-        Outcome::New => "new",
-        Outcome::NewVersion => "new_version",
-        Outcome::Skipped { .. } => "skipped",
-    };
-    let skipped = i64::from(outcome == "skipped");
-    let counted = query(
-        "UPDATE jobs SET docs_seen = docs_seen + 1, docs_skipped = docs_skipped + $3,
-             runs_open = runs_open + 1 - $3, updated_at = $4
-         WHERE id = $1 AND tenant_id = $2 RETURNING id",
-    )
-    .bind(job.as_uuid())
-    .bind(tenant.as_uuid())
-    .bind(skipped)
-    .bind(now)
-    .fetch_optional(&mut *c)
-    .await?;
-    counted.ok_or_else(|| Error::not_found("job", job))?;
-    query(
-        "INSERT INTO job_versions (job_id, version_id, outcome) VALUES ($1, $2, $3)
-         ON CONFLICT DO NOTHING",
-    )
-    .bind(job.as_uuid())
-    .bind(admitted.version.as_uuid())
-    .bind(outcome)
     .execute(c)
     .await?;
     Ok(())

@@ -187,13 +187,16 @@ async fn hand_over<DB: Dialect>(
     Ok(true)
 }
 
-/// The heir waits for the live runs it has been given; those it had, it waits for already.
+/// The live runs the heir has been given are its own from now on: it waited for them before.
 async fn adopt<DB: Dialect>(c: &mut Tx<DB>, heir: Option<Uuid>, given: i64) -> Result<(), Error> {
-    query("UPDATE jobs SET runs_open = runs_open + $2 WHERE id = $1")
-        .bind(heir)
-        .bind(given)
-        .execute(c)
-        .await?;
+    query(
+        "UPDATE jobs SET runs_open = runs_open + $2, runs_awaited = runs_awaited - $2
+         WHERE id = $1",
+    )
+    .bind(heir)
+    .bind(given)
+    .execute(c)
+    .await?;
     Ok(())
 }
 
@@ -242,7 +245,8 @@ pub async fn finish<DB: Dialect>(
     }
     let row = query(
         "UPDATE jobs SET status = 'not_started', cursor = NULL, exhausted = FALSE,
-             docs_seen = 0, docs_skipped = 0, docs_refused = 0, runs_open = 0, runs_failed = 0, chunks_seen = 0,
+             docs_seen = 0, docs_skipped = 0, docs_refused = 0, runs_open = 0, runs_awaited = 0,
+             runs_failed = 0, chunks_seen = 0,
              chunks_processed = 0, chunks_skipped = 0, chunks_error = 0,
              error = $3, finished_at = $2, updated_at = $2
          WHERE id = $1 RETURNING *",

@@ -116,6 +116,10 @@ impl Dialect for Sqlite {
             "0014_freed_originals",
             include_str!("../../migrations/sqlite/0014_freed_originals.sql"),
         ),
+        (
+            "0015_runs_awaited",
+            include_str!("../../migrations/sqlite/0015_runs_awaited.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -179,6 +183,10 @@ impl Dialect for Postgres {
         (
             "0014_freed_originals",
             include_str!("../../migrations/postgres/0014_freed_originals.sql"),
+        ),
+        (
+            "0015_runs_awaited",
+            include_str!("../../migrations/postgres/0015_runs_awaited.sql"),
         ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =

@@ -7,9 +7,10 @@ use uuid::Uuid;
 
 use super::Tx;
 use super::cells::{Cells, json, text};
+use super::claims::Awaited;
 use super::dialect::Dialect;
 use super::events::{News, tell};
-use crate::{Claim, Error, RunError, RunStats, VersionState};
+use crate::{Claim, Error, RunError, RunStats, RunType, VersionState};
 
 /// How a run ended.
 pub struct End {
@@ -94,10 +95,12 @@ pub async fn end_run<DB: Dialect>(
     let tenant = row.id("tenant_id", TenantId::from_uuid)?;
     let job = row.maybe_id("job_id", JobId::from_uuid)?;
     let document = row.id("document_id", DocumentId::from_uuid)?;
-    let job_done = match job {
-        Some(job) => count_in_job::<DB>(c, job, &end, now).await?,
-        None => false,
+    let awaited = Awaited {
+        version: row.id("version_id", VersionId::from_uuid)?,
+        job,
+        is_copy: row.word::<RunType>("run_type")? == RunType::Reindex,
     };
+    let complete = awaited.ended::<DB>(c, &end, now).await?;
     let news = |kind, data| News {
         tenant,
         kind,
@@ -107,10 +110,11 @@ pub async fn end_run<DB: Dialect>(
         data,
     };
     tell::<DB>(c, news(kind_of(&end), told(&end)), now).await?;
-    if job_done {
+    for job in complete {
         let news = News {
             run: None,
             document: None,
+            job: Some(job),
             ..news("job.completed", serde_json::json!({}))
         };
         tell::<DB>(c, news, now).await?;
@@ -145,7 +149,7 @@ async fn close_run<DB: Dialect>(
              finished_at = $12, started_at = coalesce(started_at, $12), waiting = NULL,
              waiting_until = NULL
          WHERE id = $1 AND status IN ('queued', 'running')
-         RETURNING tenant_id, job_id, document_id",
+         RETURNING tenant_id, job_id, document_id, version_id, run_type",
     )
     .bind(run.as_uuid())
     .bind(end.status.as_str())
@@ -164,40 +168,7 @@ async fn close_run<DB: Dialect>(
     Ok(row)
 }
 
-/// Adds the run to its job's counters; whether that was all the job had left.
-async fn count_in_job<DB: Dialect>(
-    c: &mut Tx<DB>,
-    job: JobId,
-    end: &End,
-    now: DateTime<Utc>,
-) -> Result<bool, Error> {
-    let stats = end.stats;
-    let seen = stats.chunks_processed + stats.chunks_skipped + stats.chunks_error;
-    let row = query(
-        "UPDATE jobs SET runs_open = runs_open - 1, runs_failed = runs_failed + $2,
-             chunks_seen = chunks_seen + $3, chunks_processed = chunks_processed + $4,
-             chunks_skipped = chunks_skipped + $5, chunks_error = chunks_error + $6,
-             updated_at = $7
-         WHERE id = $1 RETURNING runs_open",
-    )
-    .bind(job.as_uuid())
-    .bind(i64::from(end.status == RunStatus::Failed))
-    .bind(seen.cast_signed())
-    .bind(stats.chunks_processed.cast_signed())
-    .bind(stats.chunks_skipped.cast_signed())
-    .bind(stats.chunks_error.cast_signed())
-    .bind(now)
-    .fetch_optional(&mut *c)
-    .await?;
-    match row {
-        Some(row) if Cells::<DB>(&row).get::<i64>("runs_open")? == 0 => {
-            complete_if_done::<DB>(c, job, now).await
-        }
-        _ => Ok(false),
-    }
-}
-
-/// A running job with nothing left to list and no run under way is complete.
+/// A running job with nothing left to list and no run to wait for is complete.
 pub async fn complete_if_done<DB: Dialect>(
     c: &mut Tx<DB>,
     job: JobId,
@@ -207,6 +178,7 @@ pub async fn complete_if_done<DB: Dialect>(
         "UPDATE jobs SET status = 'completed', finished_at = $2, updated_at = $2,
              lease_until = NULL
          WHERE id = $1 AND status = 'running' AND exhausted AND runs_open = 0
+           AND runs_awaited = 0
          RETURNING source_id",
     )
     .bind(job.as_uuid())

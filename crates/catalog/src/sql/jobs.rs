@@ -240,6 +240,7 @@ pub fn read<DB: Dialect>(row: &DB::Row) -> Result<Job, Error> {
             docs_skipped: row.count("docs_skipped")?,
             docs_refused: row.count("docs_refused")?,
             runs_open: row.count("runs_open")?,
+            runs_awaited: row.count("runs_awaited")?,
             runs_failed: row.count("runs_failed")?,
             chunks_seen: row.count("chunks_seen")?,
             chunks_processed: row.count("chunks_processed")?,

@@ -1,17 +1,20 @@
 //! Dead letters and other second chances.
 
 use chrono::{DateTime, Utc};
-use model::{DocumentId, JobId, JobStatus, RunId, RunStatus, Step, TenantId, VersionId};
+use model::{DocumentId, JobId, RunId, RunStatus, Step, TenantId, VersionId};
 use sqlx::{AssertSqlSafe, QueryBuilder, query};
 use uuid::Uuid;
 
 use super::activate::lock_document;
 use super::cells::Cells;
+use super::claims::{Awaited, Counted};
 use super::dialect::Dialect;
 use super::events::{News, tell};
 use super::paging::{cut, page_by_id};
-use super::{Tx, jobs, versions, work};
-use crate::{DeadLetter, Error, GenerationState, Listed, Page, Replayed, RunError, VersionState};
+use super::{Tx, versions, work};
+use crate::{
+    DeadLetter, Error, GenerationState, Listed, Page, Replayed, RunError, RunType, VersionState,
+};
 
 const LETTERS: &str = "SELECT l.*, v.title, v.filename
     FROM dead_letters l LEFT JOIN document_versions v ON v.id = l.version_id
@@ -152,11 +155,20 @@ async fn answer_letters<DB: Dialect>(
 
 struct Ended {
     document: DocumentId,
-    version: VersionId,
     status: RunStatus,
-    job: Option<JobId>,
+    awaited: Awaited,
     finished_at: Option<DateTime<Utc>>,
     chunks_error: u64,
+}
+
+impl Ended {
+    fn counted(&self) -> Counted {
+        Counted {
+            failed: self.status == RunStatus::Failed,
+            chunks_error: self.chunks_error,
+            at: self.finished_at,
+        }
+    }
 }
 
 pub async fn retry_run<DB: Dialect>(
@@ -178,7 +190,7 @@ pub async fn retry_run<DB: Dialect>(
     if let Some(live) = live {
         return Ok(live);
     }
-    let version = versions::one::<DB>(c, tenant, ended.version).await?;
+    let version = versions::one::<DB>(c, tenant, ended.awaited.version).await?;
     if version.generation.state == GenerationState::Retired {
         let why = "its generation serves no more; ingest the file again";
         return Err(Error::conflict("run", why));
@@ -198,7 +210,7 @@ async fn ended<DB: Dialect>(
     lock: &'static str,
 ) -> Result<Ended, Error> {
     let sql = format!(
-        "SELECT document_id, version_id, status, job_id, finished_at, chunks_error
+        "SELECT document_id, version_id, status, job_id, run_type, finished_at, chunks_error
          FROM ingestion_runs
          WHERE id = $1 AND tenant_id = $2 {lock}"
     );
@@ -211,9 +223,12 @@ async fn ended<DB: Dialect>(
     let row = Cells::<DB>(&row);
     Ok(Ended {
         document: row.id("document_id", DocumentId::from_uuid)?,
-        version: row.id("version_id", VersionId::from_uuid)?,
         status: row.word("status")?,
-        job: row.maybe_id("job_id", JobId::from_uuid)?,
+        awaited: Awaited {
+            version: row.id("version_id", VersionId::from_uuid)?,
+            job: row.maybe_id("job_id", JobId::from_uuid)?,
+            is_copy: row.word::<RunType>("run_type")? == RunType::Reindex,
+        },
         finished_at: row.maybe_at("finished_at")?,
         chunks_error: row.count("chunks_error")?,
     })
@@ -234,39 +249,6 @@ async fn live_twin<DB: Dialect>(c: &mut Tx<DB>, run: RunId) -> Result<Option<Run
         .transpose()
 }
 
-/// What the run had counted in its job is taken back: it will be counted again. A job that
-/// was canceled keeps nothing of it, one that has begun anew since had not counted it.
-async fn count_again<DB: Dialect>(
-    c: &mut Tx<DB>,
-    tenant: TenantId,
-    ended: &Ended,
-) -> Result<bool, Error> {
-    let Some(job) = ended.job else {
-        return Ok(false);
-    };
-    let job = jobs::lock::<DB>(c, tenant, job).await?;
-    if matches!(job.status, JobStatus::Canceled | JobStatus::NotStarted) {
-        return Ok(false);
-    }
-    let counted = job.started_at <= ended.finished_at;
-    let failed = u64::from(counted && ended.status == RunStatus::Failed);
-    let chunks = if counted { ended.chunks_error } else { 0 };
-    // Never below nothing, whatever the clock has done.
-    let failed = failed.min(job.counters.runs_failed);
-    let chunks = chunks.min(job.counters.chunks_error);
-    query(
-        "UPDATE jobs SET runs_open = runs_open + 1, runs_failed = runs_failed - $2,
-             chunks_seen = chunks_seen - $3, chunks_error = chunks_error - $3
-         WHERE id = $1",
-    )
-    .bind(job.id.as_uuid())
-    .bind(failed.cast_signed())
-    .bind(chunks.cast_signed())
-    .execute(c)
-    .await?;
-    Ok(true)
-}
-
 async fn requeue<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
@@ -274,7 +256,10 @@ async fn requeue<DB: Dialect>(
     ended: &Ended,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
-    let adopted = count_again::<DB>(c, tenant, ended).await?;
+    let adopted = ended
+        .awaited
+        .begins_again::<DB>(c, tenant, ended.counted())
+        .await?;
     query(
         "UPDATE ingestion_runs SET status = 'queued', finished_at = NULL, updated_at = $2,
              error_code = NULL, error_message = NULL, error_hint = NULL, chunks_error = 0,
@@ -287,14 +272,14 @@ async fn requeue<DB: Dialect>(
     .execute(&mut *c)
     .await?;
     query("UPDATE document_versions SET state = 'pending', run_id = $2 WHERE id = $1")
-        .bind(ended.version.as_uuid())
+        .bind(ended.awaited.version.as_uuid())
         .bind(run.as_uuid())
         .execute(&mut *c)
         .await?;
     work::enqueue::<DB>(
         c,
         &Step::Prep {
-            version: ended.version,
+            version: ended.awaited.version,
         },
         now,
     )
@@ -307,7 +292,7 @@ fn queued(tenant: TenantId, run: RunId, ended: &Ended) -> News {
         kind: "run.queued",
         run: Some(run),
         document: Some(ended.document),
-        job: ended.job,
+        job: ended.awaited.job,
         data: serde_json::json!({ "retry": true }),
     }
 }

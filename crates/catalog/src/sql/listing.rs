@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::cells::{Cells, json, text};
 use super::dialect::Dialect;
 use super::events::tell;
-use super::{Tx, admit, end, jobs, outcomes};
+use super::{Tx, admit, claims, end, jobs, outcomes};
 use crate::{Admitted, Batch, Error, JobClaim, Unseen};
 
 /// Whether a job waits for somebody to list its source.
@@ -46,8 +46,8 @@ pub async fn claim<DB: Dialect>(
          UPDATE jobs SET token = {}, worker = $2, lease_until = $3, heartbeat_at = $1
          FROM due WHERE jobs.id = due_id
          RETURNING id, token, tenant_id, kb_id, source_id, status, config, cursor, exhausted,
-             docs_seen, docs_skipped, docs_refused, runs_open, runs_failed, chunks_seen, chunks_processed,
-             chunks_skipped, chunks_error, initiated_by, error, created_at, started_at,
+             docs_seen, docs_skipped, docs_refused, runs_open, runs_awaited, runs_failed, chunks_seen,
+             chunks_processed, chunks_skipped, chunks_error, initiated_by, error, created_at, started_at,
              updated_at, finished_at, heartbeat_at, lease_until",
         DB::SKIP_LOCKED,
         DB::NEXT_TOKEN
@@ -170,7 +170,7 @@ async fn advance<DB: Dialect>(
         ));
     }
     for admitted in admitted {
-        admit::claim_for_job::<DB>(c, claim.tenant, claim.job, admitted, now).await?;
+        claims::make::<DB>(c, claim.tenant, claim.job, admitted, now).await?;
     }
     Ok(())
 }

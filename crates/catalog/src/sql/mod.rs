@@ -18,6 +18,7 @@ mod audit;
 mod audit_methods;
 mod cancel;
 mod claim;
+mod claims;
 mod copy;
 mod documents;
 mod end;

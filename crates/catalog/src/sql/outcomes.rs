@@ -1,16 +1,20 @@
 //! What became of everything a job met.
 
-use model::{DocumentId, JobId, RunId, SourceId, StepKind, TenantId, VersionId};
-use sqlx::{QueryBuilder, query};
+use model::{
+    DocumentId, JobId, JobStatus, RunId, RunStatus, SourceId, StepKind, TenantId, VersionId,
+};
+use sqlx::{AssertSqlSafe, QueryBuilder, query};
 
 use super::Tx;
 use super::cells::{Cells, text};
+use super::claims::AWAITED;
 use super::dialect::Dialect;
 use super::paging::cut;
 use super::{jobs, paging};
+use crate::records::paused;
 use crate::{
-    Error, FirstToGoOn, Job, JobChanges, JobDocument, JobOutcome, JobProgress, Listed, Page,
-    Problem,
+    Awaits, Error, FirstToGoOn, Job, JobChanges, JobDocument, JobOutcome, JobProgress, Listed,
+    Page, Problem,
 };
 
 /// Writes down what a batch could not take in.
@@ -41,7 +45,7 @@ pub async fn note<DB: Dialect>(
     Ok(())
 }
 
-/// Counted by the stage each run of the job is in.
+/// Counted by the stage each run is in that the job waits for.
 pub async fn progress<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
@@ -73,6 +77,7 @@ pub async fn progress<DB: Dialect>(
             0 => first_to_go_on::<DB>(c, job).await?,
             _ => None,
         },
+        awaits: None,
         heartbeat_at: held.maybe_at("heard")?,
         taken_in: known.docs_seen,
         parsed: known.docs_seen,
@@ -81,16 +86,55 @@ pub async fn progress<DB: Dialect>(
     };
     for row in &rows {
         let row = Cells::<DB>(row);
-        let (stage, runs) = (row.text("stage")?, row.count("runs")?);
-        progress.ended -= runs.min(progress.ended);
-        if stage != StepKind::Finalize.as_str() {
-            progress.embedded -= runs.min(progress.embedded);
-            if stage != StepKind::Extract.as_str() {
-                progress.parsed -= runs.min(progress.parsed);
-            }
-        }
+        still_to_go(&mut progress, &row.text("stage")?, row.count("runs")?);
+    }
+    if known.runs_awaited > 0 {
+        awaited::<DB>(c, job, &mut progress).await?;
     }
     Ok(progress)
+}
+
+fn still_to_go(progress: &mut JobProgress, stage: &str, runs: u64) {
+    progress.ended -= runs.min(progress.ended);
+    if stage != StepKind::Finalize.as_str() {
+        progress.embedded -= runs.min(progress.embedded);
+        if stage != StepKind::Extract.as_str() {
+            progress.parsed -= runs.min(progress.parsed);
+        }
+    }
+}
+
+/// Runs of others the job waits for, and whose they are: told is a paused job first.
+async fn awaited<DB: Dialect>(
+    c: &mut Tx<DB>,
+    job: JobId,
+    progress: &mut JobProgress,
+) -> Result<(), Error> {
+    let sql = format!(
+        "SELECT coalesce(r.stage, '') AS stage, r.job_id, j.status, count(*) AS runs
+         {AWAITED} LEFT JOIN jobs j ON j.id = r.job_id
+         WHERE jv.job_id = $1 GROUP BY 1, 2, 3 ORDER BY 2, 1"
+    );
+    let rows = query(AssertSqlSafe(sql))
+        .bind(job.as_uuid())
+        .fetch_all(c)
+        .await?;
+    for row in &rows {
+        let row = Cells::<DB>(row);
+        let runs = row.count("runs")?;
+        still_to_go(progress, &row.text("stage")?, runs);
+        let of = Awaits {
+            job: row.maybe_id("job_id", JobId::from_uuid)?,
+            paused: row.maybe_word("status")? == Some(JobStatus::Paused),
+            runs,
+        };
+        match &mut progress.awaits {
+            Some(told) if told.job == of.job => told.runs += of.runs,
+            Some(told) if told.paused || !of.paused => {}
+            told => *told = Some(of),
+        }
+    }
+    Ok(())
 }
 
 /// `None` as well where that run waits for nothing but a worker.
@@ -211,11 +255,13 @@ pub async fn documents<DB: Dialect>(
     jobs::one::<DB>(c, tenant, job).await?;
     let mut select: QueryBuilder<DB> = QueryBuilder::new(
         "SELECT jv.version_id, jv.outcome, v.document_id, d.source_uri, v.chunks, v.run_id,
-             r.status AS run_status, r.error_message
+             r.status AS run_status, r.error_message, r.waiting, r.job_id AS run_job,
+             j.status AS run_job_status
          FROM job_versions jv
          JOIN document_versions v ON v.id = jv.version_id
          JOIN documents d ON d.id = v.document_id
          JOIN ingestion_runs r ON r.id = v.run_id AND r.run_type <> 'reindex'
+         LEFT JOIN jobs j ON j.id = r.job_id
          WHERE jv.job_id = ",
     );
     select.push_bind(job.as_uuid());
@@ -238,8 +284,22 @@ pub async fn documents<DB: Dialect>(
             run: row.id("run_id", RunId::from_uuid)?,
             run_status: row.maybe_word("run_status")?,
             error: row.maybe_text("error_message")?,
+            waiting: waiting::<DB>(&row)?,
         })
     };
     let items = rows.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
     Ok(cut(items, limit, |found| found.version.as_uuid()))
+}
+
+/// What a document that is not there yet waits for; nothing, where a worker is at it.
+fn waiting<DB: Dialect>(row: &Cells<'_, DB>) -> Result<Option<String>, Error> {
+    let status: Option<RunStatus> = row.maybe_word("run_status")?;
+    if !matches!(status, Some(RunStatus::Queued | RunStatus::Running)) {
+        return Ok(None);
+    }
+    let job = row.maybe_id("run_job", JobId::from_uuid)?;
+    match (row.maybe_word("run_job_status")?, job) {
+        (Some(JobStatus::Paused), Some(job)) => Ok(Some(paused(job))),
+        _ => row.maybe_text("waiting"),
+    }
 }

@@ -6,22 +6,41 @@ use sqlx::{AssertSqlSafe, query};
 
 use super::Tx;
 use super::cells::Cells;
+use super::claims::AWAITED;
 use super::dialect::Dialect;
 use super::end::complete_if_done;
 use super::events::{News, tell};
 use crate::{Error, Recounted};
 
-/// Of a job `j`. One that is being canceled is counted anew when that ends.
-const DISAGREES: &str = "j.status <> 'canceled'
-    AND (j.runs_open <> (SELECT count(*) FROM ingestion_runs r
-            WHERE r.job_id = j.id AND r.status IN ('queued', 'running'))
-      OR j.status = 'running' AND j.exhausted AND j.runs_open = 0)";
+/// Live runs of a job `j`.
+const OPEN: &str = "(SELECT count(*) FROM ingestion_runs r
+    WHERE r.job_id = j.id AND r.status IN ('queued', 'running'))";
+
+/// Live runs of others that `j` waits for.
+fn awaited() -> String {
+    format!("(SELECT count(*) {AWAITED} WHERE jv.job_id = j.id)")
+}
+
+/// Of a job `j`. What it awaits is counted only where that alone keeps it from its end. One
+/// that is being canceled is counted anew when that ends.
+fn disagrees() -> String {
+    format!(
+        "j.status <> 'canceled'
+         AND (j.runs_open <> {OPEN}
+           OR j.status = 'running' AND j.exhausted AND j.runs_open = 0
+             AND (j.runs_awaited = 0 OR j.runs_awaited <> {}))",
+        awaited()
+    )
+}
 
 pub async fn recount<DB: Dialect>(
     c: &mut Tx<DB>,
     now: DateTime<Utc>,
 ) -> Result<Vec<Recounted>, Error> {
-    let sql = format!("SELECT j.tenant_id, j.id FROM jobs j WHERE {DISAGREES} ORDER BY j.id");
+    let sql = format!(
+        "SELECT j.tenant_id, j.id FROM jobs j WHERE {} ORDER BY j.id",
+        disagrees()
+    );
     let rows = query(AssertSqlSafe(sql)).fetch_all(&mut *c).await?;
     let mut recounted = Vec::new();
     for row in &rows {
@@ -47,9 +66,10 @@ async fn put_right<DB: Dialect>(
         .fetch_optional(&mut *c)
         .await?;
     let sql = format!(
-        "SELECT j.runs_open, (SELECT count(*) FROM ingestion_runs r
-             WHERE r.job_id = j.id AND r.status IN ('queued', 'running')) AS live
-         FROM jobs j WHERE j.id = $1 AND {DISAGREES}"
+        "SELECT j.runs_open, j.runs_awaited, {OPEN} AS live, {} AS awaited
+         FROM jobs j WHERE j.id = $1 AND {}",
+        awaited(),
+        disagrees()
     );
     let row = query(AssertSqlSafe(sql))
         .bind(job.as_uuid())
@@ -57,10 +77,12 @@ async fn put_right<DB: Dialect>(
         .await?;
     let Some(row) = row else { return Ok(None) };
     let row = Cells::<DB>(&row);
-    let (counted, live) = (row.get::<i64>("runs_open")?, row.count("live")?);
-    query("UPDATE jobs SET runs_open = $2, updated_at = $3 WHERE id = $1")
+    let counted = row.get::<i64>("runs_open")? + row.get::<i64>("runs_awaited")?;
+    let (live, awaited) = (row.count("live")?, row.count("awaited")?);
+    query("UPDATE jobs SET runs_open = $2, runs_awaited = $3, updated_at = $4 WHERE id = $1")
         .bind(job.as_uuid())
         .bind(live.cast_signed())
+        .bind(awaited.cast_signed())
         .bind(now)
         .execute(&mut *c)
         .await?;
@@ -72,7 +94,7 @@ async fn put_right<DB: Dialect>(
         tenant,
         job,
         counted,
-        live,
+        live: live + awaited,
         completed,
     }))
 }

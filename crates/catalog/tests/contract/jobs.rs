@@ -71,14 +71,14 @@ impl World {
             .unwrap();
     }
 
-    async fn shown(&self, claim: &JobClaim) -> Job {
+    pub async fn shown(&self, claim: &JobClaim) -> Job {
         self.catalog
             .job(self.place.tenant, claim.job)
             .await
             .unwrap()
     }
 
-    async fn cancel(&self, claim: &JobClaim) -> usize {
+    pub async fn cancel(&self, claim: &JobClaim) -> usize {
         let (catalog, tenant, now) = (&self.catalog, self.place.tenant, self.clock.now());
         catalog.begin_cancel(tenant, claim.job, now).await.unwrap();
         let mut removed = 0;

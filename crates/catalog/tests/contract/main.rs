@@ -7,6 +7,7 @@ use testkit::{Clock, Place};
 
 mod admission;
 mod audit;
+mod awaited;
 mod flow;
 mod generations;
 mod jobs;
@@ -104,6 +105,9 @@ promises! {
     jobs::a_job_tells_what_changed_and_what_was_let_go_is_not_current,
     jobs::cancel_takes_what_only_the_job_brought,
     jobs::a_run_that_ended_stays_as_it_ended_while_another_claims_it,
+    awaited::a_job_waits_for_what_another_has_under_way_and_says_for_what,
+    awaited::what_a_job_waited_for_is_its_own_when_the_other_is_canceled,
+    awaited::a_failure_is_told_by_everyone_who_waited_and_taken_back_by_a_retry,
     jobs::a_run_others_wait_for_survives_the_cancel_of_its_job,
     jobs::a_cancel_gives_nobody_a_run_that_was_theirs_already,
     jobs::a_cancel_beside_another_job_at_work_takes_nothing_of_it,

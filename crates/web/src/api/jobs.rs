@@ -112,6 +112,8 @@ pub struct JobDocumentView {
     pub run_status: Option<RunStatus>,
     pub chunks: u64,
     pub error: Option<String>,
+    /// What its run waits for before it goes on, such as another job that is paused.
+    pub waiting: Option<String>,
 }
 
 impl From<JobDocument> for JobDocumentView {
@@ -125,6 +127,7 @@ impl From<JobDocument> for JobDocumentView {
             run_status: row.run_status,
             chunks: row.chunks,
             error: row.error,
+            waiting: row.waiting,
         }
     }
 }

@@ -27,12 +27,13 @@ impl Pace {
         };
         let seconds = (until - started).num_milliseconds() as f64 / 1e3;
         let counters = &job.counters;
-        let done = counters.docs_seen.saturating_sub(counters.runs_open);
+        let left = counters.runs_open + counters.runs_awaited;
+        let done = counters.docs_seen.saturating_sub(left);
         if seconds < TOO_SHORT || done == 0 {
             return None;
         }
         let (documents, chunks) = (done as f64 / seconds, counters.chunks_seen as f64 / seconds);
-        let open = counters.runs_open as f64;
+        let open = left as f64;
         let known = job.status == JobStatus::Running && job.exhausted && open > 0.0;
         Some(Self {
             documents: figure(documents),

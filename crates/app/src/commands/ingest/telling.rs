@@ -4,10 +4,8 @@
 //! slowest document, so nothing is asked for twice once it was told.
 
 use serde::Deserialize;
-use serde_json::Value;
 use uuid::Uuid;
 
-use super::LOOK_AGAIN;
 use super::report::{Line, Outcome, Report};
 use crate::client::{Client, with_query};
 use crate::commands::Rows;
@@ -69,12 +67,13 @@ impl Telling {
         }
     }
 
-    /// Tells the rest, and what could not be taken in; the job has ended.
+    /// Tells the rest, and what could not be taken in; the job has ended, and with it every run
+    /// it waited for.
     pub async fn finish(mut self, client: &Client) -> anyhow::Result<Report> {
         loop {
             let page = self.page(client).await?;
             for found in page.items {
-                self.report.add(found.settled(client).await?.into_line())?;
+                self.report.add(found.into_line())?;
             }
             match page.next {
                 Some(next) => self.cursor = Some(next),
@@ -103,18 +102,6 @@ impl Telling {
 impl Found {
     fn has_ended(&self) -> bool {
         !matches!(self.run_status.as_deref(), Some("queued" | "running"))
-    }
-
-    /// Bytes another job is at are waited for too: they are not there until that run ends.
-    async fn settled(mut self, client: &Client) -> anyhow::Result<Self> {
-        while !self.has_ended() {
-            tokio::time::sleep(LOOK_AGAIN).await;
-            let run: Value = client.get(&format!("/v1/runs/{}", self.run_id)).await?;
-            self.run_status = run["status"].as_str().map(str::to_owned);
-            self.chunks = run["stats"]["chunks_created"].as_u64().unwrap_or(0);
-            self.error = run["error"]["message"].as_str().map(str::to_owned);
-        }
-        Ok(self)
     }
 
     fn into_line(self) -> Line {

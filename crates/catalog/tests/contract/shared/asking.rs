@@ -33,7 +33,7 @@ impl Hand<'_> {
         let source = NewSource {
             kb,
             kind: "folder".into(),
-            name: "files".into(),
+            name: format!("files {}", self.random.random::<u64>()),
             config: json!({}),
         };
         let source = catalog.create_source(tenant, source, now).await?;
