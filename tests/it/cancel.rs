@@ -84,6 +84,42 @@ async fn a_canceled_job_leaves_nothing_and_the_one_beside_it_loses_nothing() {
     nothing_else_is_left(&mill, left, &canceled).await;
 }
 
+/// What it added goes, what it replaced or removed is back, and its runs tell of it.
+fn all_is_as_before(mill: &Mill) {
+    let folder = Folder::of(&[
+        ("changed.md", "The wheel has twelve floats."),
+        ("gone.md", "The wheel is of oak."),
+        ("same.md", "The wheel turns."),
+    ]);
+    mill.ingest(folder.path());
+    let before = mill.digest();
+    folder.write("changed.md", "The wheel has sixteen floats.");
+    folder.write("new.md", "The wheel was mended.");
+    std::fs::remove_file(folder.file("gone.md")).expect("it is there");
+    mill.ok(&["ingest", path(folder.path()), "--remove-missing"]);
+    assert_ne!(mill.digest(), before);
+
+    let jobs = mill.lines(&["jobs", "list", "--json"]);
+    let job = text(&jobs[0]["job_id"]);
+    mill.ok(&["jobs", "cancel", job]);
+    let told = &mill.lines(&["verify", "--json"])[0];
+    assert_eq!(told["disagreements"], json!([]));
+    assert_eq!(told["digest"], before.as_str());
+    let runs = mill.lines(&["runs", "--json"]);
+    let with = |status: &str| runs.iter().filter(|run| run["status"] == status).count();
+    assert_eq!((with("succeeded"), with("canceled")), (3, 2));
+}
+
+#[test]
+fn a_canceled_job_leaves_everything_as_it_was_before() {
+    all_is_as_before(&Mill::sqlite());
+}
+
+#[tokio::test]
+async fn a_canceled_job_leaves_everything_as_it_was_before_on_postgres() {
+    all_is_as_before(&Mill::postgres().await);
+}
+
 /// Looks into every store, at what answers and what does not.
 async fn nothing_else_is_left(mill: &Mill, documents: usize, canceled: &str) {
     let data = mill.data();

@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 use bytes::Bytes;
-use catalog::{Batch, JobClaim, Kb, Problem, Removal, RunType};
+use catalog::{Batch, JobClaim, Kb, Problem, RunType, Unseen};
 use futures::{StreamExt, stream};
 use model::{ContentHash, Gate, gate};
 use serde::{Deserialize, Serialize};
@@ -249,20 +249,20 @@ impl Engine {
                 .catalog
                 .unseen(&listing.claim, after, REMOVALS)
                 .await?;
-            for gone in &unseen {
-                let covered = listing.folder.covers(&gone.source_uri);
-                let there = in_last.contains(&gone.source_uri)
-                    || listing.folder.contains(&gone.source_uri).unwrap_or(true);
-                if covered && !there {
-                    let now = self.parts.clock.now();
-                    self.parts
-                        .catalog
-                        .deactivate(listing.claim.tenant, gone.document, Removal::default(), now)
-                        .await?;
-                }
+            let next = unseen.last().map(|last| last.document);
+            let whole = unseen.len() == REMOVALS as usize;
+            let is_gone = |one: &Unseen| {
+                let there = in_last.contains(&one.source_uri)
+                    || listing.folder.contains(&one.source_uri).unwrap_or(true);
+                listing.folder.covers(&one.source_uri) && !there
+            };
+            let missing: Vec<_> = unseen.into_iter().filter(is_gone).collect();
+            if !missing.is_empty() {
+                let (catalog, now) = (&self.parts.catalog, self.parts.clock.now());
+                catalog.remove_missing(&listing.claim, missing, now).await?;
             }
-            match unseen.last() {
-                Some(last) if unseen.len() == REMOVALS as usize => after = Some(last.document),
+            match next {
+                Some(next) if whole => after = Some(next),
                 _ => return Ok(()),
             }
         }

@@ -62,10 +62,12 @@ impl Engine {
         loop {
             let removing = catalog.cancel_some(tenant, job, AT_ONCE, now()).await?;
             if removing.is_empty() {
-                return Ok(catalog.finish_cancel(tenant, job, now()).await?);
+                break;
             }
             self.forget(tenant, &removing).await?;
         }
+        while catalog.reinstate_some(tenant, job, AT_ONCE, now()).await? > 0 {}
+        Ok(catalog.finish_cancel(tenant, job, now()).await?)
     }
 
     /// A document and everything of it, for good; then looks everywhere for what is left.

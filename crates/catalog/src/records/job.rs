@@ -117,7 +117,7 @@ pub struct JobChanges {
     pub new: u64,
     pub changed: u64,
     pub unchanged: u64,
-    /// Documents of its source that stopped answering while it ran.
+    /// Documents it removed because its source shows them no more.
     pub removed: u64,
 }
 

@@ -14,6 +14,8 @@ words! {
         Activated = "activated",
         RolledBack = "rolled_back",
         Deactivated = "deactivated",
+        /// A removal was taken back with the job that made it.
+        Reinstated = "reinstated",
         Removed = "removed",
         Purged = "purged",
         Repaired = "repaired",

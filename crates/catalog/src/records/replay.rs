@@ -31,6 +31,7 @@ pub fn replay(ledger: &[LedgerEntry]) -> Vec<Served> {
             LedgerKind::Activated => open(&mut served, entry, ActivationCause::Run),
             LedgerKind::RolledBack => open(&mut served, entry, ActivationCause::Rollback),
             LedgerKind::Deactivated => close_all(&mut served, entry.at),
+            LedgerKind::Reinstated => reinstate(&mut served, entry),
             LedgerKind::Removed => take_back(&mut served, entry.version),
             LedgerKind::Purged => served.iter_mut().for_each(|one| one.gone = true),
             LedgerKind::Repaired => restate(&mut served, entry),
@@ -87,6 +88,35 @@ fn close_all(served: &mut [Served], at: DateTime<Utc>) {
         .iter_mut()
         .filter(|one| !one.gone && one.closed_at.is_none());
     open.for_each(|one| one.closed_at = Some(at.max(one.opened_at)));
+}
+
+/// What a removal ended at that time serves on: to whatever came next, which has then replaced
+/// it, or to this day.
+fn reinstate(served: &mut [Served], entry: &LedgerEntry) {
+    let is_replaced = |at: usize| {
+        let by = |later: &Served| !later.gone && later.replaced == Some(at);
+        served.iter().any(by)
+    };
+    let ended = |(at, one): (usize, &Served)| {
+        let same = Some(one.version) == entry.version && Some(one.generation) == entry.generation;
+        let ended = !one.gone && one.closed_at == Some(entry.at);
+        same && ended && !is_replaced(at)
+    };
+    let Some(at) = served.iter().enumerate().position(ended) else {
+        return;
+    };
+    let generation = served[at].generation;
+    let follows = |(later, one): &(usize, &mut Served)| {
+        let free = *later != at && !one.gone && one.replaced.is_none();
+        free && one.generation == generation && one.opened_at >= entry.at
+    };
+    let later = served.iter_mut().enumerate().filter(follows);
+    let next = later.min_by_key(|(later, one)| (one.opened_at, *later));
+    let until = next.map(|(_, next)| {
+        next.replaced = Some(at);
+        next.opened_at
+    });
+    served[at].closed_at = until;
 }
 
 /// Newest first, as the catalog does: each hands its end to what it had replaced.
@@ -156,6 +186,22 @@ mod tests {
         assert_eq!(told(&removed), [(id(1), true)]);
         let closed = [&two[..], &[entry(3, Deactivated, 0), entry(4, Removed, 2)]].concat();
         assert_eq!(told(&closed), [(id(1), false)]);
+    }
+
+    #[test]
+    fn a_removal_that_was_taken_back_was_none() {
+        use LedgerKind::{Activated, Deactivated, Reinstated, Removed};
+        let gone = [entry(1, Activated, 1), entry(2, Deactivated, 0)];
+        let back = [&gone[..], &[entry(2, Reinstated, 1)]].concat();
+        assert_eq!(told(&back), [(id(1), true)]);
+        let returned = [&gone[..], &[entry(3, Activated, 2)]].concat();
+        assert_eq!(replay(&returned)[1].replaced, None);
+        let back = [&returned[..], &[entry(2, Reinstated, 1)]].concat();
+        let served = replay(&back);
+        assert_eq!(served[0].closed_at, Some(served[1].opened_at));
+        assert_eq!(served[1].replaced, Some(0));
+        let removed = [&back[..], &[entry(4, Removed, 2)]].concat();
+        assert_eq!(told(&removed), [(id(1), true)]);
     }
 
     #[test]

@@ -119,14 +119,25 @@ pub trait Jobs {
         now: DateTime<Utc>,
     ) -> Result<Vec<Admitted>, Error>;
 
-    /// Documents of the job's source, or of its knowledge base where it has none, that
-    /// answer and were not met since it started: those after the given one, by id.
+    /// Documents of the job's source, or of its knowledge base where it has none, that were
+    /// not met since it started and answer, or were removed for another job and not for this
+    /// one: those after the given one, by id.
     async fn unseen(
         &self,
         claim: &JobClaim,
         after: Option<DocumentId>,
         limit: u32,
     ) -> Result<Vec<Unseen>, Error>;
+
+    /// Removes documents the source shows no more; how many answered until now. The job has a
+    /// part in the removal of those that were removed for another before: see
+    /// [`Jobs::reinstate_some`]. A conflict when the listing is not held any more.
+    async fn remove_missing(
+        &self,
+        claim: &JobClaim,
+        missing: Vec<Unseen>,
+        now: DateTime<Utc>,
+    ) -> Result<u64, Error>;
 
     /// The source cannot be listed: the job has failed, its runs go on.
     async fn fail_job(
@@ -146,6 +157,7 @@ pub trait Jobs {
 
     /// From here on nothing of the job proceeds. Then [`Jobs::cancel_some`] and
     /// [`Jobs::forget_versions`] by turns until there is nothing to remove, then
+    /// [`Jobs::reinstate_some`] until there is nothing to take back, then
     /// [`Jobs::finish_cancel`]. Every part may be repeated.
     async fn begin_cancel(
         &self,
@@ -164,6 +176,16 @@ pub trait Jobs {
         limit: u32,
         now: DateTime<Utc>,
     ) -> Result<Vec<Removing>, Error>;
+
+    /// Takes back removals that only this job made, as if they had not been; those others have
+    /// a part in are left to them. How many it looked at: none when all are done.
+    async fn reinstate_some(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        limit: u32,
+        now: DateTime<Utc>,
+    ) -> Result<u64, Error>;
 
     /// Deletes what is left of versions the index has forgotten; gives the content hashes
     /// no version of the tenant refers to any more, and notes them until

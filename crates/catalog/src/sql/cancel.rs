@@ -236,10 +236,13 @@ pub async fn finish<DB: Dialect>(
     if known.status == JobStatus::NotStarted {
         return Ok(known);
     }
-    let left = query("SELECT version_id FROM job_versions WHERE job_id = $1 LIMIT 1")
-        .bind(job.as_uuid())
-        .fetch_optional(&mut *c)
-        .await?;
+    let left = query(
+        "SELECT job_id FROM job_versions WHERE job_id = $1
+         UNION ALL SELECT job_id FROM job_removals WHERE job_id = $1 LIMIT 1",
+    )
+    .bind(job.as_uuid())
+    .fetch_optional(&mut *c)
+    .await?;
     if left.is_some() || known.status != JobStatus::Canceled {
         return Err(Error::conflict("job", "there is something left to remove"));
     }

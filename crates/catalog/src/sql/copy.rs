@@ -23,7 +23,7 @@ const DATABASE: &str = "catalog.db";
 const FENCE: &str = "fence";
 
 /// Every table that is copied, those others refer to first.
-const TABLES: [&str; 29] = [
+const TABLES: [&str; 30] = [
     "schema_migrations",
     "tenants",
     "users",
@@ -44,6 +44,7 @@ const TABLES: [&str; 29] = [
     "pages",
     "jobs",
     "job_versions",
+    "job_removals",
     "job_problems",
     "ingestion_runs",
     "work",

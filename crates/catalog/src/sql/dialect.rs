@@ -120,6 +120,10 @@ impl Dialect for Sqlite {
             "0015_runs_awaited",
             include_str!("../../migrations/sqlite/0015_runs_awaited.sql"),
         ),
+        (
+            "0016_job_removals",
+            include_str!("../../migrations/sqlite/0016_job_removals.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -187,6 +191,10 @@ impl Dialect for Postgres {
         (
             "0015_runs_awaited",
             include_str!("../../migrations/postgres/0015_runs_awaited.sql"),
+        ),
+        (
+            "0016_job_removals",
+            include_str!("../../migrations/postgres/0016_job_removals.sql"),
         ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =

@@ -8,7 +8,7 @@ use model::{ContentHash, DocumentId, JobId, SourceId, TenantId, VersionId};
 
 use super::cells::micros;
 use super::dialect::Dialect;
-use super::{Sql, cancel, jobs, listing, outcomes, recount, removal, sources};
+use super::{Sql, cancel, jobs, listing, missing, outcomes, recount, removal, sources};
 use crate::{
     Admitted, Batch, Error, Job, JobChanges, JobClaim, JobDocument, JobFilter, JobProgress, Jobs,
     Listed, NewJob, NewSource, Page, Problem, Recounted, Removing, Source, SourceChange, Unseen,
@@ -232,6 +232,19 @@ impl<DB: Dialect> Jobs for Sql<DB> {
         .await
     }
 
+    async fn remove_missing(
+        &self,
+        claim: &JobClaim,
+        missing: Vec<Unseen>,
+        now: DateTime<Utc>,
+    ) -> Result<u64, Error> {
+        let claim = claim.clone();
+        self.write("catalog.remove_missing", move |c| {
+            Box::pin(async move { missing::remove::<DB>(c, &claim, missing, micros(now)).await })
+        })
+        .await
+    }
+
     async fn fail_job(
         &self,
         claim: &JobClaim,
@@ -280,6 +293,21 @@ impl<DB: Dialect> Jobs for Sql<DB> {
     ) -> Result<Vec<Removing>, Error> {
         self.write("catalog.cancel_some", move |c| {
             Box::pin(async move { cancel::some::<DB>(c, tenant, job, limit, micros(now)).await })
+        })
+        .await
+    }
+
+    async fn reinstate_some(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        limit: u32,
+        now: DateTime<Utc>,
+    ) -> Result<u64, Error> {
+        self.write("catalog.reinstate_some", move |c| {
+            Box::pin(async move {
+                missing::reinstate_some::<DB>(c, tenant, job, limit, micros(now)).await
+            })
         })
         .await
     }

@@ -216,8 +216,12 @@ pub async fn unseen<DB: Dialect>(
          WHERE d.tenant_id = $1 AND d.kb_id = $2 AND d.id > $3
            AND ($4 IS NULL OR d.source_id = $4)
            AND (o.seen_at IS NULL OR o.seen_at < $5)
-           AND EXISTS (SELECT 1 FROM activations a
-               WHERE a.document_id = d.id AND a.closed_at IS NULL)
+           AND (EXISTS (SELECT 1 FROM activations a
+                   WHERE a.document_id = d.id AND a.closed_at IS NULL)
+               OR EXISTS (SELECT 1 FROM job_removals m
+                   WHERE m.document_id = d.id AND m.at = d.removed_at)
+                 AND NOT EXISTS (SELECT 1 FROM job_removals m
+                   WHERE m.document_id = d.id AND m.at = d.removed_at AND m.job_id = $7))
          ORDER BY d.id LIMIT $6",
     )
     .bind(claim.tenant.as_uuid())
@@ -226,6 +230,7 @@ pub async fn unseen<DB: Dialect>(
     .bind(claim.source.map(SourceId::as_uuid))
     .bind(claim.started_at)
     .bind(i64::from(limit))
+    .bind(claim.job.as_uuid())
     .fetch_all(c)
     .await?;
     let read = |row| {

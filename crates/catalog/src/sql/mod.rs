@@ -38,6 +38,7 @@ mod listing;
 mod live;
 mod mend;
 mod metadata;
+mod missing;
 mod operations;
 mod outcomes;
 mod paging;

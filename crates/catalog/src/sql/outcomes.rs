@@ -1,8 +1,6 @@
 //! What became of everything a job met.
 
-use model::{
-    DocumentId, JobId, JobStatus, RunId, RunStatus, SourceId, StepKind, TenantId, VersionId,
-};
+use model::{DocumentId, JobId, JobStatus, RunId, RunStatus, StepKind, TenantId, VersionId};
 use sqlx::{AssertSqlSafe, QueryBuilder, query};
 
 use super::Tx;
@@ -158,7 +156,7 @@ async fn first_to_go_on<DB: Dialect>(
     Ok(told.map(|(why, until)| FirstToGoOn { why, until }))
 }
 
-/// Counted from what the job claims, and from the activations that closed meanwhile.
+/// Counted from what the job claims.
 pub async fn changes<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
@@ -188,21 +186,13 @@ pub async fn changes<DB: Dialect>(
     Ok(changes)
 }
 
+/// A removal made before it started is another's it has a part in.
 async fn removed<DB: Dialect>(c: &mut Tx<DB>, job: &Job) -> Result<u64, Error> {
-    let row = query(
-        "SELECT count(DISTINCT d.id) AS gone FROM documents d
-         JOIN activations a ON a.document_id = d.id AND a.closed_at >= $2
-           AND ($3 IS NULL OR a.closed_at <= $3)
-         WHERE d.tenant_id = $1 AND d.source_id = $4
-           AND NOT EXISTS (SELECT 1 FROM activations o
-               WHERE o.document_id = d.id AND o.closed_at IS NULL)",
-    )
-    .bind(job.tenant.as_uuid())
-    .bind(job.started_at.unwrap_or(job.created_at))
-    .bind(job.finished_at)
-    .bind(job.source.map(SourceId::as_uuid))
-    .fetch_one(c)
-    .await?;
+    let row = query("SELECT count(*) AS gone FROM job_removals WHERE job_id = $1 AND at >= $2")
+        .bind(job.id.as_uuid())
+        .bind(job.started_at.unwrap_or(job.created_at))
+        .fetch_one(c)
+        .await?;
     Cells::<DB>(&row).count("gone")
 }
 

@@ -29,44 +29,47 @@ pub async fn deactivate<DB: Dialect>(
     {
         return Ok(Deactivated::Stale);
     }
-    query("UPDATE documents SET removed_at = $2, removed_order = $3 WHERE id = $1")
-        .bind(document.as_uuid())
-        .bind(now)
-        .bind(
-            removal
-                .order
-                .as_ref()
-                .map(|order| order.as_str().to_owned()),
-        )
-        .execute(&mut *c)
-        .await?;
+    close_all::<DB>(c, (tenant, document), &open, removal, now).await?;
     if open.is_empty() {
         return Ok(Deactivated::NothingOpen);
     }
-    for open in &open {
-        let change = next_change::<DB>(c, open.generation).await?;
-        close::<DB>(c, document, open.generation, change, now).await?;
-    }
-    touch::<DB>(c, document, now).await?;
-    write_down::<DB>(
-        c,
-        tenant,
-        document,
-        LedgerKind::Deactivated,
-        removal.by,
-        now,
-    )
-    .await?;
     tell::<DB>(c, news(tenant, document, "document.deactivated"), now).await?;
     Ok(Deactivated::Closed)
 }
 
-struct Open {
+/// The document is removed, and closed where it is open. Told by whoever asks for it.
+pub async fn close_all<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (tenant, document): (TenantId, DocumentId),
+    open: &[Open],
+    removal: &Removal,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let order = removal.order.as_ref();
+    query("UPDATE documents SET removed_at = $2, removed_order = $3 WHERE id = $1")
+        .bind(document.as_uuid())
+        .bind(now)
+        .bind(order.map(|order| order.as_str().to_owned()))
+        .execute(&mut *c)
+        .await?;
+    if open.is_empty() {
+        return Ok(());
+    }
+    for open in open {
+        let change = next_change::<DB>(c, open.generation).await?;
+        close::<DB>(c, document, open.generation, change, now).await?;
+    }
+    touch::<DB>(c, document, now).await?;
+    let kind = LedgerKind::Deactivated;
+    write_down::<DB>(c, tenant, document, kind, removal.by, now).await
+}
+
+pub struct Open {
     generation: GenerationId,
     order: String,
 }
 
-async fn open_activations<DB: Dialect>(
+pub async fn open_activations<DB: Dialect>(
     c: &mut Tx<DB>,
     document: DocumentId,
 ) -> Result<Vec<Open>, Error> {
@@ -110,7 +113,7 @@ async fn write_down<DB: Dialect>(
     ledger::append::<DB>(c, fact, now).await
 }
 
-fn news(tenant: TenantId, document: DocumentId, kind: &'static str) -> News {
+pub fn news(tenant: TenantId, document: DocumentId, kind: &'static str) -> News {
     News {
         tenant,
         kind,
@@ -414,6 +417,8 @@ async fn forget_one<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<(
         "DELETE FROM source_objects WHERE (source_id, object_key) IN
              (SELECT source_id, source_uri FROM documents
               WHERE id = $1 AND latest_version IS NULL)",
+        "DELETE FROM job_removals WHERE document_id IN
+             (SELECT id FROM documents WHERE id = $1 AND latest_version IS NULL)",
         "DELETE FROM documents WHERE id = $1 AND latest_version IS NULL",
     ] {
         query(sql).bind(document).execute(&mut *c).await?;

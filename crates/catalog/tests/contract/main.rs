@@ -13,6 +13,7 @@ mod generations;
 mod jobs;
 mod leases;
 mod lists;
+mod missing;
 mod operations;
 mod order;
 mod shared;
@@ -105,6 +106,10 @@ promises! {
     jobs::a_job_tells_what_changed_and_what_was_let_go_is_not_current,
     jobs::cancel_takes_what_only_the_job_brought,
     jobs::a_run_that_ended_stays_as_it_ended_while_another_claims_it,
+    missing::what_a_canceled_job_removed_answers_again,
+    missing::a_removal_another_job_has_a_part_in_outlives_a_cancel,
+    missing::what_came_after_a_removal_stays_when_it_is_taken_back,
+    missing::whoever_lists_no_more_removes_nothing,
     awaited::a_job_waits_for_what_another_has_under_way_and_says_for_what,
     awaited::what_a_job_waited_for_is_its_own_when_the_other_is_canceled,
     awaited::a_failure_is_told_by_everyone_who_waited_and_taken_back_by_a_retry,

@@ -202,10 +202,12 @@ through! { Jobs {
     release_job(claim: &JobClaim) -> ();
     admit_batch(claim: &JobClaim, batch: Batch, now: DateTime<Utc>) -> Vec<Admitted>;
     unseen(claim: &JobClaim, after: Option<DocumentId>, limit: u32) -> Vec<Unseen>;
+    remove_missing(claim: &JobClaim, missing: Vec<Unseen>, now: DateTime<Utc>) -> u64;
     fail_job(claim: &JobClaim, error: &str, now: DateTime<Utc>) -> ();
     finish_job_if_done(tenant: TenantId, job: JobId, now: DateTime<Utc>) -> bool;
     begin_cancel(tenant: TenantId, job: JobId, now: DateTime<Utc>) -> Job;
     cancel_some(tenant: TenantId, job: JobId, limit: u32, now: DateTime<Utc>) -> Vec<Removing>;
+    reinstate_some(tenant: TenantId, job: JobId, limit: u32, now: DateTime<Utc>) -> u64;
     forget_versions(tenant: TenantId, versions: &[VersionId]) -> Vec<ContentHash>;
     freed_originals(limit: u32) -> Vec<(TenantId, ContentHash)>;
     originals_gone(tenant: TenantId, hashes: &[ContentHash]) -> ();

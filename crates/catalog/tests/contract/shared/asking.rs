@@ -82,6 +82,7 @@ impl Hand<'_> {
                 let some = catalog.cancel_some(tenant, job, 2, now).await?;
                 self.removing.extend(some);
             }
+            Move::Reinstate => drop(catalog.reinstate_some(tenant, job, 2, now).await?),
             _ => drop(catalog.finish_cancel(tenant, job, now).await?),
         }
         Ok(())
@@ -158,6 +159,16 @@ impl Hand<'_> {
     fn file(&mut self, nth: usize) -> (String, String) {
         let text = self.random.random_range(0..3);
         (format!("file-{nth}"), format!("text {text}"))
+    }
+
+    /// By whoever holds the listing, or held it once.
+    pub(super) async fn remove_missing(&mut self) -> Result<(), Error> {
+        let Some(claim) = self.listings.choose(&mut self.random) else {
+            return Ok(());
+        };
+        let (catalog, now) = (&self.world.catalog, self.world.clock.now());
+        let missing = catalog.unseen(claim, None, 2).await?;
+        catalog.remove_missing(claim, missing, now).await.map(drop)
     }
 
     pub(super) async fn fail_listing(&mut self) -> Result<(), Error> {

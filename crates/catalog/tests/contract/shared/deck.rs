@@ -9,6 +9,7 @@ pub enum Move {
     List,
     ListLate,
     FailListing,
+    RemoveMissing,
     Upload,
     Claim,
     Work,
@@ -16,6 +17,7 @@ pub enum Move {
     BeginCancel,
     CancelSome,
     Forget,
+    Reinstate,
     FinishCancel,
     Replay,
     Drop,
@@ -29,7 +31,7 @@ pub enum Move {
 }
 
 /// More often those that bring a document on.
-pub static DRAWN: [(Move, u32); 24] = [
+pub static DRAWN: [(Move, u32); 26] = [
     (Move::Begin, 4),
     (Move::StartAgain, 4),
     (Move::Pause, 2),
@@ -37,6 +39,7 @@ pub static DRAWN: [(Move, u32); 24] = [
     (Move::List, 10),
     (Move::ListLate, 2),
     (Move::FailListing, 1),
+    (Move::RemoveMissing, 2),
     (Move::Upload, 2),
     (Move::Claim, 8),
     (Move::Work, 20),
@@ -44,6 +47,7 @@ pub static DRAWN: [(Move, u32); 24] = [
     (Move::BeginCancel, 2),
     (Move::CancelSome, 5),
     (Move::Forget, 4),
+    (Move::Reinstate, 3),
     (Move::FinishCancel, 3),
     (Move::Replay, 3),
     (Move::Drop, 1),

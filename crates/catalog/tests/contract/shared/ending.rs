@@ -1,5 +1,7 @@
 //! Everything asked for is finished, and what jobs have counted is held against the rows.
 
+use std::collections::BTreeSet;
+
 use catalog::{Error, Job, JobFilter, Page, Run, RunFilter};
 use model::{JobStatus, RunStatus};
 
@@ -36,6 +38,7 @@ impl Hand<'_> {
                 self.forget().await.unwrap();
             }
             let now = self.world.clock.now();
+            while catalog.reinstate_some(tenant, job, 9, now).await.unwrap() > 0 {}
             catalog.finish_cancel(tenant, job, now).await.unwrap();
         }
     }
@@ -99,6 +102,14 @@ impl World {
             let page = Page::first(9);
             let left = self.catalog.job_documents(self.place.tenant, job.id, page);
             assert_eq!(left.await.unwrap().items.len(), 0, "{job:#?}");
+        }
+    }
+
+    pub(super) async fn all_is_proven(&self) {
+        let runs = self.runs().await.unwrap();
+        let documents: BTreeSet<_> = runs.iter().map(|run| run.document).collect();
+        for document in documents {
+            self.is_proven(document).await;
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A seed draws the moves. After each, every job counts as open the runs that live, and none
 //! that has nothing left goes on; when everything asked for has been finished, every job has
-//! ended and has counted what its rows tell.
+//! ended and has counted what its rows tell, and every ledger tells what answered when.
 
 mod asking;
 mod deck;
@@ -40,6 +40,7 @@ pub async fn whatever_is_asked_in_whatever_order_every_job_counts_right_and_ends
         hand.settle().await;
         world.has_ended().await;
         world.counted_what_rows_tell().await;
+        world.all_is_proven().await;
     }
 }
 
@@ -65,6 +66,7 @@ pub async fn jobs_at_work_at_the_same_time_count_right_and_end(world: &World) {
             hand.settle().await;
         }
         world.has_ended().await;
+        world.all_is_proven().await;
     }
 }
 
@@ -121,10 +123,13 @@ impl<'a> Hand<'a> {
         match next {
             Move::Begin => self.begin().await,
             Move::StartAgain | Move::Pause | Move::Resume => self.steer(next).await,
-            Move::BeginCancel | Move::CancelSome | Move::FinishCancel => self.cancel(next).await,
+            Move::BeginCancel | Move::CancelSome | Move::Reinstate | Move::FinishCancel => {
+                self.cancel(next).await
+            }
             Move::List => self.list().await,
             Move::ListLate => self.list_late().await,
             Move::FailListing => self.fail_listing().await,
+            Move::RemoveMissing => self.remove_missing().await,
             Move::Upload => self.upload().await,
             Move::Claim => self.claim().await,
             Move::Work => self.work().await,
