@@ -120,6 +120,50 @@ async fn a_canceled_job_leaves_everything_as_it_was_before_on_postgres() {
     all_is_as_before(&Mill::postgres().await);
 }
 
+/// Killed amid a batch of its listing, and canceled before anybody lists it again.
+fn killed_while_listing_it_leaves_nothing(mill: &Mill, point: &str) {
+    let folder = Folder::of(&[]);
+    for n in 0..6 {
+        folder.write(&format!("{n}.md"), &format!("The weir of mill {n}.\n"));
+    }
+    // More than is held in memory, and little to read.
+    folder.write("large.txt", &"\n".repeat((1 << 20) + 1));
+    let mut ingest = mill.command(&["ingest", path(folder.path())]);
+    let died = ingest.env("GRISTMILL_CRASH_AT", point).output();
+    assert!(!died.expect("it starts").status.success(), "{point}");
+
+    let jobs = mill.lines(&["jobs", "list", "--json"]);
+    let job = text(&jobs[0]["job_id"]);
+    mill.ok(&["jobs", "cancel", job]);
+    for place in ["objects/originals", "objects/staging"] {
+        let place = mill.data().join(place);
+        assert!(!holds_anything(&place), "{point}: {}", place.display());
+    }
+}
+
+const AMID_A_BATCH: [&str; 6] = [
+    "catalog.note_originals:after:1",
+    "objects.put:after:4",
+    "objects.put_stream:before:1",
+    "objects.put_stream:after:1",
+    "objects.rename:after:1",
+    "catalog.admit_batch:before:1",
+];
+
+#[test]
+fn a_job_killed_while_it_lists_and_then_canceled_leaves_nothing() {
+    for point in AMID_A_BATCH {
+        killed_while_listing_it_leaves_nothing(&Mill::sqlite(), point);
+    }
+}
+
+#[tokio::test]
+async fn a_job_killed_while_it_lists_and_then_canceled_leaves_nothing_on_postgres() {
+    for point in AMID_A_BATCH {
+        killed_while_listing_it_leaves_nothing(&Mill::postgres().await, point);
+    }
+}
+
 /// Looks into every store, at what answers and what does not.
 async fn nothing_else_is_left(mill: &Mill, documents: usize, canceled: &str) {
     let data = mill.data();

@@ -31,7 +31,7 @@ impl Default for Settings {
 pub struct Guarded {
     pub runs_recreated: u64,
     pub cancels_finished: u64,
-    /// Originals deleted whose removal was interrupted after its rows were gone.
+    /// Originals deleted that were left by an interrupted removal, or by a listing that died.
     pub originals_deleted: u64,
     /// Jobs whose counters were not as their rows have it, put right.
     pub jobs_recounted: u64,
@@ -113,18 +113,6 @@ impl Engine {
             }
         }
         ended
-    }
-
-    /// Whoever forgets versions holds the door shut until their originals are deleted, so what
-    /// is found here was left by one that did not come so far.
-    async fn delete_freed(&self, deleted: &mut u64) -> Result<(), Error> {
-        const AT_ONCE: u32 = 100;
-        let catalog = &self.parts.catalog;
-        for (tenant, hash) in catalog.freed_originals(AT_ONCE).await? {
-            self.drop_unreferenced(tenant, &[hash], deleted).await?;
-            catalog.originals_gone(tenant, &[hash]).await?;
-        }
-        Ok(())
     }
 
     /// A job ends when its counter says so. Were the counter ever wrong, the job would wait

@@ -130,6 +130,28 @@ impl Engine {
     /// The same for one body of many, of which `room` bytes at most may wait in memory.
     pub async fn stage_holding<E>(
         &self,
+        body: impl Stream<Item = Result<Bytes, E>> + Unpin,
+        limit: u64,
+        room: usize,
+    ) -> Result<Staged, StageError<E>> {
+        let key = Key::staging(uuid::Uuid::now_v7());
+        self.stage_at(key, body, limit, room).await
+    }
+
+    /// The same for a file a job lists: the end of its cancel takes what is left of it.
+    pub(crate) async fn stage_for<E>(
+        &self,
+        job: JobId,
+        body: impl Stream<Item = Result<Bytes, E>> + Unpin,
+        limit: u64,
+    ) -> Result<Staged, StageError<E>> {
+        let key = Key::staging_for(job, uuid::Uuid::now_v7());
+        self.stage_at(key, body, limit, HELD_IN_MEMORY).await
+    }
+
+    async fn stage_at<E>(
+        &self,
+        key: Key,
         mut body: impl Stream<Item = Result<Bytes, E>> + Unpin,
         limit: u64,
         room: usize,
@@ -144,7 +166,8 @@ impl Engine {
                 return Err(StageError::TooLarge { limit });
             }
             if held.len() > room.min(HELD_IN_MEMORY) {
-                return self.stage_large(held.freeze(), body, hasher, limit).await;
+                let held = held.freeze();
+                return self.stage_large(key, held, body, hasher, limit).await;
             }
         }
         Ok(Staged {
@@ -156,12 +179,12 @@ impl Engine {
 
     async fn stage_large<E>(
         &self,
+        key: Key,
         begun: Bytes,
         rest: impl Stream<Item = Result<Bytes, E>> + Unpin,
         mut hasher: Sha256,
         limit: u64,
     ) -> Result<Staged, StageError<E>> {
-        let key = Key::staging(uuid::Uuid::now_v7());
         let mut size = begun.len() as u64;
         let head = Bytes::copy_from_slice(&begun[..begun.len().min(Format::HEAD_BYTES)]);
         let counted = rest.map(|piece| {
@@ -235,6 +258,23 @@ impl Engine {
         intake: Intake,
         staged: Staged,
     ) -> Result<Admission, Error> {
+        let there = self.is_kept(intake.tenant, &staged).await?;
+        self.keep_unless(there, kb, intake, staged).await
+    }
+
+    /// Whether the same bytes are stored already, as when a folder is ingested again.
+    pub(crate) async fn is_kept(&self, tenant: TenantId, staged: &Staged) -> Result<bool, Error> {
+        let original = Key::original(tenant, &staged.hash);
+        Ok(self.parts.objects.exists(&original).await?)
+    }
+
+    pub(crate) async fn keep_unless(
+        &self,
+        there: bool,
+        kb: &Kb,
+        intake: Intake,
+        staged: Staged,
+    ) -> Result<Admission, Error> {
         // Refused here rather than in every step: nothing could be embedded.
         if let Err(unknown) = self.model(&kb.serving) {
             self.discard(staged).await;
@@ -242,8 +282,7 @@ impl Engine {
         }
         let original = Key::original(intake.tenant, &staged.hash);
         match staged.body {
-            // The same bytes are stored already when a folder is ingested again.
-            Body::Held(_) if self.parts.objects.exists(&original).await? => {}
+            Body::Held(_) if there => {}
             Body::Held(bytes) => self.parts.objects.put(&original, bytes).await?,
             Body::Stored(key, _) => self.parts.objects.rename(&key, &original).await?,
         }

@@ -355,7 +355,7 @@ fn sweep(folder: &Path, before: DateTime<Utc>, taken: &mut u64) -> Result<(), Er
     clippy::disallowed_methods,
     reason = "this is where it becomes an effect"
 )]
-fn remove(path: &Path) -> std::io::Result<()> {
+pub(crate) fn remove(path: &Path) -> std::io::Result<()> {
     durable::effect_blocking("objects.sweep", || std::fs::remove_file(path))
 }
 

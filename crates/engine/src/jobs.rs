@@ -9,13 +9,14 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use catalog::{Batch, JobClaim, Kb, Problem, RunType, Unseen};
+use futures::future::{join_all, try_join_all};
 use futures::{StreamExt, stream};
-use model::{ContentHash, Gate, gate};
+use model::{Gate, gate};
 use serde::{Deserialize, Serialize};
 use sources::folder::{self, Cursor, Folder, Found, Walk};
 use tokio_util::io::ReaderStream;
 
-use crate::intake::{Identity, Intake, StageError, is_retired};
+use crate::intake::{Identity, Intake, StageError, Staged, is_retired};
 use crate::{Engine, Error};
 
 /// What a folder source keeps in its configuration.
@@ -90,6 +91,9 @@ impl Engine {
     /// One batch of the listing: read, kept, then admitted with the cursor.
     pub async fn list_batch(&self, listing: &mut Listing) -> Result<Turn, Error> {
         let claim = &listing.claim;
+        // The gate is asked behind the door: whoever shuts it once a job is called off has seen
+        // the last of its files.
+        let open = self.door.read().await;
         let job = self.parts.catalog.job(claim.tenant, claim.job).await?;
         match gate(Some(job.status)) {
             Gate::Go => {}
@@ -104,7 +108,6 @@ impl Engine {
         .await?;
         listing.walk = Some(walk);
         let exhausted = found.exhausted;
-        let open = self.door.read().await;
         let mut batch = self.read_batch(listing, found).await?;
         if exhausted && listing.source.remove_missing {
             // Before the batch that ends the listing: killed here, it is listed again.
@@ -118,7 +121,7 @@ impl Engine {
             if !is_retired(&admitted) {
                 if let Err(refused) = admitted {
                     drop(open);
-                    self.take_back(&listing.claim, &batch).await?;
+                    self.take_back(&listing.claim).await?;
                     return Err(refused.into());
                 }
                 break;
@@ -135,16 +138,13 @@ impl Engine {
 
     /// Originals kept for a batch of a job that was canceled meanwhile, but for those others
     /// refer to. Of any other job they are read again, here or by who has its listing now.
-    async fn take_back(&self, claim: &JobClaim, batch: &Batch) -> Result<(), Error> {
-        let tenant = claim.tenant;
-        let job = self.parts.catalog.job(tenant, claim.job).await?;
+    async fn take_back(&self, claim: &JobClaim) -> Result<(), Error> {
+        let job = self.parts.catalog.job(claim.tenant, claim.job).await?;
         if !matches!(gate(Some(job.status)), Gate::Stop(_)) {
             return Ok(());
         }
-        let kept = batch.admissions.iter();
-        let hashes: Vec<ContentHash> = kept.map(|admission| admission.content_hash).collect();
         let mut taken = 0;
-        self.drop_unreferenced(tenant, &hashes, &mut taken).await
+        self.delete_freed(&mut taken).await
     }
 
     async fn read_batch(&self, listing: &Listing, found: folder::Batch) -> Result<Batch, Error> {
@@ -161,16 +161,23 @@ impl Engine {
                 source_uri: p.path.as_deref().map(sources::uri::of_path),
                 message: p.message,
             }));
-        let reads: Vec<_> = found
-            .found
-            .iter()
-            .map(|file| self.read_file(listing, file))
-            .collect();
-        let mut reads = stream::iter(reads).buffered(READS);
-        let mut files = found.found.iter();
-        while let (Some(read), Some(file)) = (reads.next().await, files.next()) {
+        for files in found.found.chunks(READS) {
+            self.read_some(listing, files, &mut batch).await?;
+        }
+        Ok(batch)
+    }
+
+    async fn read_some(
+        &self,
+        listing: &Listing,
+        files: &[Found],
+        batch: &mut Batch,
+    ) -> Result<(), Error> {
+        let mut staged = Vec::with_capacity(files.len());
+        let reads = join_all(files.iter().map(|file| self.read_file(listing, file))).await;
+        for (read, file) in reads.into_iter().zip(files) {
             match read {
-                Ok(admission) => batch.admissions.push(admission),
+                Ok(read) => staged.push(read),
                 Err(error) if error.is_about_the_file() => {
                     batch.seen.push(file.uri.clone());
                     batch.problems.push(Problem {
@@ -181,14 +188,15 @@ impl Engine {
                 Err(error) => return Err(error),
             }
         }
-        Ok(batch)
+        let arrived = self.note_arrived(&listing.claim, staged).await?;
+        let kept = arrived
+            .into_iter()
+            .map(|file| self.keep_unless(file.there, &listing.kb, file.intake, file.staged));
+        batch.admissions.extend(try_join_all(kept).await?);
+        Ok(())
     }
 
-    async fn read_file(
-        &self,
-        listing: &Listing,
-        found: &Found,
-    ) -> Result<catalog::Admission, Error> {
+    async fn read_file(&self, listing: &Listing, found: &Found) -> Result<(Intake, Staged), Error> {
         let path = found.path.clone();
         // What one piece holds is read where the file is opened: most files are no larger, and
         // to wake a thread costs more than to read them.
@@ -204,7 +212,8 @@ impl Engine {
         let rest = rest.take(if is_whole { 0 } else { usize::MAX });
         let body = stream::iter([head]).chain(rest);
         let limit = self.settings.file_limit;
-        let staged = self.stage(body, limit).await.map_err(|error| match error {
+        let staged = self.stage_for(listing.claim.job, body, limit).await;
+        let staged = staged.map_err(|error| match error {
             StageError::TooLarge { limit } => Error::BadRequest {
                 what: "the file is too large",
                 why: format!("the limit is {limit} bytes, which upload.max_mb sets"),
@@ -231,7 +240,7 @@ impl Engine {
             initiated_by: listing.claim.initiated_by,
             trace: None,
         };
-        self.keep(&listing.kb, intake, staged).await
+        Ok((intake, staged))
     }
 
     /// Documents of the source that the whole listing did not meet and that are gone.

@@ -21,6 +21,7 @@ pub mod inspect;
 pub mod intake;
 pub mod janitor;
 pub mod jobs;
+mod leftovers;
 mod models;
 pub mod objects;
 pub mod pages;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! staging/<upload>                              bytes on their way in
+//! staging/<job>.<file>                          the same, of a file a job lists
 //! originals/<tenant>/<hash>                     kept while a version refers to them
 //! versions/<tenant>/<version>/<pass>.text       normalised text
 //! versions/<tenant>/<version>/<pass>.parsed     atoms and structure, as JSON
@@ -19,7 +20,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt, TryStreamExt};
-use model::{ContentHash, TenantId, UnitName, VersionId};
+use model::{ContentHash, JobId, TenantId, UnitName, VersionId};
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutPayload};
 use serde::Serialize;
@@ -57,6 +58,17 @@ impl fmt::Display for Key {
 impl Key {
     pub fn staging(upload: uuid::Uuid) -> Self {
         Self(Path::from(format!("staging/{upload}")))
+    }
+
+    /// As [`Key::staging`], for a file a job lists.
+    pub fn staging_for(job: JobId, upload: uuid::Uuid) -> Self {
+        Self(Path::from(format!("staging/{job}.{upload}")))
+    }
+
+    /// Whether it was staged for the job.
+    pub fn is_staged_for(&self, job: JobId) -> bool {
+        let name = self.0.filename().unwrap_or_default();
+        name.starts_with(&format!("{job}."))
     }
 
     /// Everything on its way in.

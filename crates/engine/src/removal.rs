@@ -67,6 +67,7 @@ impl Engine {
             self.forget(tenant, &removing).await?;
         }
         while catalog.reinstate_some(tenant, job, AT_ONCE, now()).await? > 0 {}
+        self.sweep_job(job).await?;
         Ok(catalog.finish_cancel(tenant, job, now()).await?)
     }
 

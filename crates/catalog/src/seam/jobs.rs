@@ -196,7 +196,15 @@ pub trait Jobs {
         versions: &[model::VersionId],
     ) -> Result<Vec<model::ContentHash>, Error>;
 
-    /// Originals nobody referred to when they were noted, and whose bytes may still be there.
+    /// These are about to be put: whoever dies before they are admitted leaves a note of them.
+    /// [`Jobs::admit_batch`] takes back those of its batch.
+    async fn note_originals(
+        &self,
+        tenant: TenantId,
+        hashes: &[model::ContentHash],
+    ) -> Result<(), Error>;
+
+    /// Originals nobody referred to when they were noted, and whose bytes may be there.
     async fn freed_originals(
         &self,
         limit: u32,

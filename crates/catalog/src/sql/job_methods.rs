@@ -324,6 +324,14 @@ impl<DB: Dialect> Jobs for Sql<DB> {
         .await
     }
 
+    async fn note_originals(&self, tenant: TenantId, hashes: &[ContentHash]) -> Result<(), Error> {
+        let hashes = hashes.to_vec();
+        self.write("catalog.note_originals", move |c| {
+            Box::pin(async move { removal::note_originals::<DB>(c, tenant, &hashes).await })
+        })
+        .await
+    }
+
     async fn freed_originals(&self, limit: u32) -> Result<Vec<(TenantId, ContentHash)>, Error> {
         self.look_up("catalog.freed_originals", move |c| {
             Box::pin(removal::freed_originals::<DB>(c, limit))

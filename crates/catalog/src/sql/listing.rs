@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::cells::{Cells, json, text};
 use super::dialect::Dialect;
 use super::events::tell;
-use super::{Tx, admit, claims, end, jobs, outcomes};
+use super::{Tx, admit, claims, end, jobs, outcomes, removal};
 use crate::{Admitted, Batch, Error, JobClaim, Unseen};
 
 /// Whether a job waits for somebody to list its source.
@@ -126,6 +126,10 @@ pub async fn admit_batch<DB: Dialect>(
         admitted[at] = Some(admit::admit_quietly::<DB>(c, admission, now).await?);
     }
     let admitted: Vec<Admitted> = admitted.into_iter().flatten().collect();
+    // Somebody refers to them now.
+    let hashes = batch.admissions.iter().map(|one| one.content_hash);
+    let hashes: Vec<_> = hashes.collect();
+    removal::originals_gone::<DB>(c, claim.tenant, &hashes).await?;
     if let Some(source) = claim.source {
         see::<DB>(c, source, batch, now).await?;
     }

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use model::{
     ContentHash, DocumentId, GenerationId, KbId, RunId, RunStatus, TenantId, UserId, VersionId,
 };
-use sqlx::{AssertSqlSafe, query};
+use sqlx::{AssertSqlSafe, QueryBuilder, query};
 use uuid::Uuid;
 
 use super::activate::{close, lock_document, lock_if_there, next_change, touch};
@@ -310,16 +310,7 @@ pub async fn forget<DB: Dialect>(
     hashes.sort_unstable();
     hashes.dedup();
     let freed = unreferenced::<DB>(c, tenant, hashes).await?;
-    for hash in &freed {
-        query(
-            "INSERT INTO freed_originals (tenant_id, content_hash) VALUES ($1, $2)
-             ON CONFLICT DO NOTHING",
-        )
-        .bind(tenant.as_uuid())
-        .bind(bytes(hash))
-        .execute(&mut *c)
-        .await?;
-    }
+    note_originals::<DB>(c, tenant, &freed).await?;
     Ok(freed)
 }
 
@@ -339,20 +330,46 @@ pub async fn freed_originals<DB: Dialect>(
     rows.iter().map(freed).collect()
 }
 
+/// Bytes that may be nobody's: their last version was forgotten, or their first is on its way.
+pub async fn note_originals<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    hashes: &[ContentHash],
+) -> Result<(), Error> {
+    for hashes in hashes.chunks(IN_ONE) {
+        let mut insert: QueryBuilder<DB> =
+            QueryBuilder::new("INSERT INTO freed_originals (tenant_id, content_hash) ");
+        insert.push_values(hashes, |mut row, hash| {
+            row.push_bind(tenant.as_uuid()).push_bind(bytes(hash));
+        });
+        insert.push(" ON CONFLICT DO NOTHING");
+        insert.build().execute(&mut *c).await?;
+    }
+    Ok(())
+}
+
 pub async fn originals_gone<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
     hashes: &[ContentHash],
 ) -> Result<(), Error> {
-    for hash in hashes {
-        query("DELETE FROM freed_originals WHERE tenant_id = $1 AND content_hash = $2")
-            .bind(tenant.as_uuid())
-            .bind(bytes(hash))
-            .execute(&mut *c)
-            .await?;
+    for hashes in hashes.chunks(IN_ONE) {
+        let mut delete: QueryBuilder<DB> =
+            QueryBuilder::new("DELETE FROM freed_originals WHERE tenant_id = ");
+        delete.push_bind(tenant.as_uuid());
+        delete.push(" AND content_hash IN (");
+        let mut list = delete.separated(", ");
+        for hash in hashes {
+            list.push_bind(bytes(hash));
+        }
+        delete.push(")");
+        delete.build().execute(&mut *c).await?;
     }
     Ok(())
 }
+
+/// Hashes named in one statement.
+const IN_ONE: usize = 1000;
 
 /// A version that has been withdrawn; `None` for any other, and for one forgotten before.
 async fn forgettable<DB: Dialect>(

@@ -209,6 +209,7 @@ through! { Jobs {
     cancel_some(tenant: TenantId, job: JobId, limit: u32, now: DateTime<Utc>) -> Vec<Removing>;
     reinstate_some(tenant: TenantId, job: JobId, limit: u32, now: DateTime<Utc>) -> u64;
     forget_versions(tenant: TenantId, versions: &[VersionId]) -> Vec<ContentHash>;
+    note_originals(tenant: TenantId, hashes: &[ContentHash]) -> ();
     freed_originals(limit: u32) -> Vec<(TenantId, ContentHash)>;
     originals_gone(tenant: TenantId, hashes: &[ContentHash]) -> ();
     finish_cancel(tenant: TenantId, job: JobId, now: DateTime<Utc>) -> Job;
