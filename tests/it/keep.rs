@@ -66,6 +66,47 @@ async fn a_restored_folder_has_the_same_digest_on_postgres() {
     backup_and_back(&Mill::postgres().await, Catalog::Postgres { url });
 }
 
+/// Names both folders and the way out.
+fn refuses_anothers_catalog(mill: &Mill, owner: &Mill) {
+    let refused = mill.run(&["status"]);
+    assert!(!refused.status.success());
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    for named in [mill.data(), owner.data()] {
+        assert!(said.contains(path(&named)), "{said}");
+    }
+    assert!(said.contains("catalog.url"), "{said}");
+}
+
+#[tokio::test]
+async fn a_catalog_is_opened_from_the_folder_it_belongs_to_alone() {
+    let url = testkit::postgres().await;
+    let on = |url: &str| {
+        let url = url.to_owned();
+        Mill::new(Catalog::Postgres { url })
+    };
+    let (first, second) = (on(&url), on(&url));
+    let folder = many(2);
+    first.ingest(folder.path());
+    std::fs::create_dir(second.data()).unwrap();
+    refuses_anothers_catalog(&second, &first);
+    let digest = first.digest();
+
+    // A folder made of its backup has a catalog of its own, and none but that.
+    let places = tempfile::tempdir().unwrap();
+    let to = places.path().join("backup");
+    first.ok(&["backup", path(&to)]);
+    let other = testkit::postgres().await;
+    let (restored, _) = restored(path(&to), Catalog::Postgres { url: other });
+    assert_eq!(restored.digest(), digest);
+    let strayed = restored.now_on(&url);
+    refuses_anothers_catalog(&strayed, &first);
+
+    // Moved, it is the same.
+    let moved = on(&url);
+    std::fs::rename(first.data(), moved.data()).unwrap();
+    assert_eq!(moved.digest(), digest);
+}
+
 #[test]
 fn a_backup_beside_an_ingest_holds_exactly_what_answered_at_its_moment() {
     let mill = Mill::sqlite();

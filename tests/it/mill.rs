@@ -32,6 +32,13 @@ impl Mill {
         Self::new(Catalog::Postgres { url })
     }
 
+    /// The same folder with another catalog.
+    pub fn now_on(self, url: &str) -> Self {
+        let url = url.to_owned();
+        let catalog = Catalog::Postgres { url };
+        Self { catalog, ..self }
+    }
+
     /// The data folder.
     pub fn data(&self) -> PathBuf {
         self.data.path().join("data")

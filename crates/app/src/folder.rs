@@ -140,6 +140,24 @@ impl Folder {
             .with_context(|| format!("cannot find `{}`", path.display()))
     }
 
+    /// Writes a small file whole or not at all: beside, synced, then renamed.
+    #[expect(clippy::disallowed_methods, reason = "the caller makes it an effect")]
+    pub fn write_whole(&self, name: &str, text: &str) -> anyhow::Result<()> {
+        let beside = self.join(&format!("{name}.new"));
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&beside)
+            .with_context(|| format!("cannot write `{}`", beside.display()))?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&beside, self.join(name))?;
+        fs::File::open(self.path())?.sync_all()?;
+        Ok(())
+    }
+
     /// Bytes of disk a writer here may still use.
     pub fn free_bytes(&self) -> anyhow::Result<u64> {
         let stat = rustix::fs::statvfs(&self.path)

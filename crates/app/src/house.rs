@@ -18,7 +18,7 @@ use web::{Gateway, Parts, Settings};
 
 use crate::config::{self, Config};
 use crate::folder::{Folder, Lock};
-use crate::{embedding, reranking, secrets};
+use crate::{embedding, identity, reranking, secrets};
 
 /// Asks this program to parse one document after another inside the sandbox.
 pub const PARSE_CHILD: &str = "parse-child";
@@ -53,6 +53,7 @@ impl House {
         let catalog = catalog::open(&catalog_settings(folder, config))
             .await
             .context("cannot open the catalog")?;
+        identity::bind(folder, &*catalog).await?;
         let index = open_index(folder).await?;
         let objects = Objects::new(store(&folder.join("objects"))?);
         let parts = engine::Parts {

@@ -8,6 +8,7 @@ mod embedding;
 mod explain;
 mod folder;
 mod house;
+mod identity;
 mod log;
 mod otel;
 mod reranking;

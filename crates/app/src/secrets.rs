@@ -3,9 +3,7 @@
 //! To rotate a configured one, move it to the old ones and configure another: tokens name
 //! the key that signed them, so nobody is signed out.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs;
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
@@ -117,7 +115,7 @@ pub fn first_password(folder: &Folder) -> anyhow::Result<String> {
     }
     let password = hex::encode(rand::random::<[u8; 9]>());
     durable::effect_blocking("app.write_first_password", || {
-        write_file(folder, FIRST_PASSWORD, &password)
+        folder.write_whole(FIRST_PASSWORD, &password)
     })?;
     Ok(password)
 }
@@ -139,25 +137,7 @@ pub fn forget_password(folder: &Folder) -> anyhow::Result<()> {
 }
 
 fn write(folder: &Folder, secrets: &Secrets) -> anyhow::Result<()> {
-    write_file(folder, FILE, &serde_json::to_string_pretty(secrets)?)
-}
-
-/// Whole or not at all: written beside, synced, then renamed.
-#[expect(clippy::disallowed_methods, reason = "the caller makes it an effect")]
-fn write_file(folder: &Folder, name: &str, text: &str) -> anyhow::Result<()> {
-    let beside = folder.join(&format!("{name}.new"));
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&beside)
-        .with_context(|| format!("cannot write `{}`", beside.display()))?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&beside, folder.join(name))?;
-    fs::File::open(folder.path())?.sync_all()?;
-    Ok(())
+    folder.write_whole(FILE, &serde_json::to_string_pretty(secrets)?)
 }
 
 #[cfg(test)]

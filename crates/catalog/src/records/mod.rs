@@ -2,6 +2,7 @@
 
 mod account;
 mod audit;
+mod folder;
 mod generation;
 mod hook;
 mod job;
@@ -16,6 +17,7 @@ mod standing;
 
 pub use account::*;
 pub use audit::*;
+pub use folder::*;
 pub use generation::*;
 pub use hook::*;
 pub use job::*;

@@ -8,14 +8,17 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use futures::{TryStreamExt as _, future::BoxFuture};
 use sqlx::postgres::PgConnection;
+use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Pool, Postgres, Row, Sqlite, query};
 
-use super::Sql;
+use super::cells::micros;
 use super::dialect::Dialect;
 use super::open::{Settings, open_pool};
-use crate::{Backup, Error, Frozen};
+use super::{Sql, folder};
+use crate::{Backup, Bound, DataFolder, Error, Frozen};
 
 /// The file a copy of an SQLite catalog lies in.
 const DATABASE: &str = "catalog.db";
@@ -58,6 +61,8 @@ const TABLES: [&str; 30] = [
 
 /// Filled by the others' triggers, when they are loaded too.
 const DERIVED: &str = "tallies";
+/// Of a folder that is not copied: who opens a copy first has it.
+const OWNER: &str = "data_folder";
 
 pub trait Portable: Dialect {
     const KIND: &'static str;
@@ -68,6 +73,17 @@ pub trait Portable: Dialect {
 impl<DB: Portable> Backup for Sql<DB> {
     fn kind(&self) -> &'static str {
         DB::KIND
+    }
+
+    async fn bind(&self, folder: DataFolder, now: DateTime<Utc>) -> Result<Bound, Error> {
+        let owner = self.look_up("catalog.bind", |c| Box::pin(folder::owner::<DB>(c)));
+        if owner.await?.as_ref() == Some(&folder) {
+            return Ok(Bound::Here);
+        }
+        self.write("catalog.bind", move |c| {
+            Box::pin(async move { folder::bind::<DB>(c, &folder, micros(now)).await })
+        })
+        .await
     }
 
     async fn freeze(&self) -> Frozen {
@@ -91,10 +107,7 @@ impl Portable for Sqlite {
             query("PRAGMA query_only = OFF")
                 .execute(&mut *connection)
                 .await?;
-            let copied = query("VACUUM INTO $1")
-                .bind(path.to_string_lossy().into_owned())
-                .execute(&mut *connection)
-                .await;
+            let copied = copy_database(&mut connection, &path).await;
             query("PRAGMA query_only = ON")
                 .execute(&mut *connection)
                 .await?;
@@ -103,6 +116,24 @@ impl Portable for Sqlite {
             written.map_err(|source| unwritten(&path, source))
         })
     }
+}
+
+async fn copy_database(c: &mut SqliteConnection, path: &Path) -> Result<(), Error> {
+    let name = path.to_string_lossy().into_owned();
+    query("VACUUM INTO $1")
+        .bind(name.clone())
+        .execute(&mut *c)
+        .await?;
+    query("ATTACH $1 AS copied")
+        .bind(name)
+        .execute(&mut *c)
+        .await?;
+    let disowned = query(AssertSqlSafe(format!("DELETE FROM copied.{OWNER}")))
+        .execute(&mut *c)
+        .await;
+    query("DETACH copied").execute(&mut *c).await?;
+    disowned?;
+    Ok(())
 }
 
 impl Portable for Postgres {
@@ -139,7 +170,7 @@ async fn check_tables(c: &mut PgConnection) -> Result<(), Error> {
     .await?;
     for row in &rows {
         let name: String = row.try_get(0)?;
-        if name != DERIVED && !TABLES.contains(&name.as_str()) {
+        if ![DERIVED, OWNER].contains(&name.as_str()) && !TABLES.contains(&name.as_str()) {
             let why = format!("it has a table `{name}` that is not ours: give it a database");
             return Err(Error::conflict("the catalog", why));
         }

@@ -124,6 +124,10 @@ impl Dialect for Sqlite {
             "0016_job_removals",
             include_str!("../../migrations/sqlite/0016_job_removals.sql"),
         ),
+        (
+            "0017_data_folder",
+            include_str!("../../migrations/sqlite/0017_data_folder.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -195,6 +199,10 @@ impl Dialect for Postgres {
         (
             "0016_job_removals",
             include_str!("../../migrations/postgres/0016_job_removals.sql"),
+        ),
+        (
+            "0017_data_folder",
+            include_str!("../../migrations/postgres/0017_data_folder.sql"),
         ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =

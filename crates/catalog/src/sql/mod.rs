@@ -23,6 +23,7 @@ mod copy;
 mod documents;
 mod end;
 mod events;
+mod folder;
 mod generation_methods;
 mod generations;
 mod hook_methods;

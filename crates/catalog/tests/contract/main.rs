@@ -9,6 +9,7 @@ mod admission;
 mod audit;
 mod awaited;
 mod flow;
+mod folder;
 mod generations;
 mod jobs;
 mod leases;
@@ -135,6 +136,8 @@ promises! {
     operations::a_key_opens_nothing_while_its_maker_is_disabled,
     operations::a_disabled_tenant_lets_nobody_in_and_its_work_goes_on,
     operations::what_ends_is_on_its_way_to_who_asked_until_it_has_arrived,
+    folder::a_catalog_belongs_to_the_first_folder_that_opens_it,
+    folder::of_many_folders_at_once_one_has_the_catalog,
     audit::putting_right_what_is_right_changes_nothing,
     standing::a_run_that_waits_says_for_what_and_one_that_failed_what_to_do,
     standing::a_job_says_whether_it_runs_waits_pauses_or_stalls,

@@ -280,6 +280,10 @@ impl Backup for FaultyCatalog {
         self.inner.kind()
     }
 
+    async fn bind(&self, folder: DataFolder, now: DateTime<Utc>) -> Result<Bound, Error> {
+        self.around(self.inner.bind(folder, now)).await
+    }
+
     async fn freeze(&self) -> Frozen {
         self.inner.freeze().await
     }
