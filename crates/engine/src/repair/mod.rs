@@ -59,7 +59,11 @@ impl Engine {
             .await;
         self.mend_index(&before.disagreements, &mut log).await;
         // After the rows they count.
-        if before.disagreements.iter().any(|one| one.remedy == Remedy::Tallies) {
+        if before
+            .disagreements
+            .iter()
+            .any(|one| one.remedy == Remedy::Tallies)
+        {
             let counted = self.parts.catalog.recount_tallies().await;
             let counted = counted.map_err(|error| Error::from(error).explain());
             log.tallies = Some(counted.map(drop));

@@ -164,7 +164,10 @@ impl Engine {
         let miscounted = self.parts.catalog.miscounted(tenant).await?;
         let name = |tally| Disagreement {
             tally: Some(tally),
-            ..Disagreement::new("a count of status is not as its rows have it", Remedy::Tallies)
+            ..Disagreement::new(
+                "a count of status is not as its rows have it",
+                Remedy::Tallies,
+            )
         };
         Ok(miscounted.into_iter().map(name).collect())
     }
