@@ -16,7 +16,7 @@ const SERIOUS: &str = "axe.run(document, { resultTypes: ['violations'] }).then((
     .map(({ id, nodes }) => id + ': ' + nodes.map(({ html, failureSummary }) => html + ' ' + failureSummary).join(' | ')))";
 
 /// Enough that nobody is too slow to press a button while they are read.
-const SACKS: usize = 200;
+const SACKS: usize = 2000;
 
 /// Where pictures go, when they are wanted.
 fn pictures() -> Option<PathBuf> {
