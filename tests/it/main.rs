@@ -19,6 +19,7 @@ mod letters;
 mod meaning;
 mod mill;
 mod pages;
+mod purge;
 mod remote;
 mod served;
 mod server;

@@ -20,7 +20,7 @@ pub use records::*;
 pub use scratch::Scratch;
 pub use seam::{
     Accounts, Audit, Backup, Catalog, Frozen, Generations, Hooks, Jobs, Library, Operations, Queue,
-    Runs,
+    Runs, Scrub,
 };
 pub use sql::{Settings, load, open};
 pub use walk::every;

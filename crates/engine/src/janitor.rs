@@ -177,14 +177,15 @@ impl Engine {
                 of.entry(version.tenant).or_default().push(*version);
             }
             for (tenant, versions) in of {
-                self.forget(tenant, &versions).await?;
+                self.purge_versions(tenant, &versions).await?;
                 *purged += versions.len() as u64;
-                self.reclaim(tenant, &versions).await?;
             }
             if some.len() < AT_ONCE {
-                return Ok(());
+                break;
             }
         }
+        // Of rows that were gone before the process died.
+        Ok(self.parts.catalog.scrub().await?)
     }
 
     async fn tidy_staging(&self, taken: &mut u64) -> Result<(), Error> {

@@ -1,12 +1,13 @@
 //! What is no longer wanted goes: from the index, from the objects, from the catalog.
 //!
 //! In that order, so that what is left of an interrupted removal can be found again through
-//! the rows that still name it; originals go last, through the note their rows leave.
+//! the rows that still name it; originals go last, through the note their rows leave. A purge
+//! waits, at each of the stores that only write down what is gone, until it has left the files.
 
 use std::collections::BTreeSet;
 
 use catalog::{LiveFilter, Removing};
-use index::Space;
+use index::{Gone, Space};
 use model::{DocumentId, JobId, TenantId, UserId};
 
 use crate::objects::Key;
@@ -16,6 +17,8 @@ use crate::{Engine, Error};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Purged {
     pub versions: u64,
+    /// Files of the index that were read in the end, record by record, all of them.
+    pub files_read: u64,
     pub residue: Residue,
 }
 
@@ -35,6 +38,14 @@ fn space_of(tenant: TenantId, version: &Removing) -> Space {
         tenant,
         kb: version.kb,
         generation: version.generation,
+    }
+}
+
+fn gone(tenant: TenantId, version: &Removing) -> Gone {
+    Gone {
+        space: space_of(tenant, version),
+        version: version.version,
+        number: version.number,
     }
 }
 
@@ -84,21 +95,37 @@ impl Engine {
             .catalog
             .begin_purge(tenant, document, by, now)
             .await?;
-        self.forget(tenant, &removing).await?;
-        self.reclaim(tenant, &removing).await?;
         Ok(Purged {
             versions: removing.len() as u64,
+            files_read: self.purge_versions(tenant, &removing).await?,
             residue: self.residue(tenant, document, &removing).await?,
         })
     }
 
-    /// What is forgotten is only marked in the index's postings and in its text; this takes
-    /// it out of both.
-    pub(crate) async fn reclaim(
+    /// The rest of a purge that was begun. The rows that would have it found again are the last
+    /// to go, when the index's files hold nothing any more; of the rows themselves the catalog
+    /// keeps a mark until its own files do not. Says how many files of the index were read.
+    pub(crate) async fn purge_versions(
         &self,
         tenant: TenantId,
-        removed: &[Removing],
-    ) -> Result<(), Error> {
+        removing: &[Removing],
+    ) -> Result<u64, Error> {
+        let read = {
+            let _moving = self.still.read().await;
+            self.unindex(tenant, removing).await?;
+            self.reclaim(tenant, removing).await?;
+            let gone: Vec<_> = removing.iter().map(|one| gone(tenant, one)).collect();
+            let read = self.parts.index.erase(&gone).await?;
+            self.unstore(tenant, removing).await?;
+            read
+        };
+        self.parts.catalog.scrub().await?;
+        Ok(read)
+    }
+
+    /// What is forgotten is only marked in the index's postings and in its text; this takes
+    /// it out of both.
+    async fn reclaim(&self, tenant: TenantId, removed: &[Removing]) -> Result<(), Error> {
         for space in spaces(tenant, removed) {
             let filter = LiveFilter {
                 generation: Some(space.generation),
@@ -146,15 +173,19 @@ impl Engine {
         Ok(residue)
     }
 
-    /// Index first, then what was made of the versions, then the rows that name them; originals
-    /// no row names any more are noted until they are deleted. So what is left of an
-    /// interrupted removal can always be found again.
+    /// Takes versions out of every store.
     pub(crate) async fn forget(
         &self,
         tenant: TenantId,
         removing: &[Removing],
     ) -> Result<(), Error> {
         let _moving = self.still.read().await;
+        self.unindex(tenant, removing).await?;
+        self.unstore(tenant, removing).await
+    }
+
+    /// The index forgets them, for good.
+    async fn unindex(&self, tenant: TenantId, removing: &[Removing]) -> Result<(), Error> {
         let mut receipts = Vec::with_capacity(removing.len());
         for version in removing {
             let space = space_of(tenant, version);
@@ -168,6 +199,13 @@ impl Engine {
         for receipt in receipts {
             receipt.durable().await?;
         }
+        Ok(())
+    }
+
+    /// What was made of versions the index has forgotten goes, then the rows that name them;
+    /// originals no row names any more are noted until they are deleted. So what is left of
+    /// an interrupted removal can always be found again.
+    async fn unstore(&self, tenant: TenantId, removing: &[Removing]) -> Result<(), Error> {
         for version in removing {
             let objects = &self.parts.objects;
             objects

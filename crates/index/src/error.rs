@@ -45,6 +45,11 @@ pub enum Error {
     Format { found: u32, known: u32 },
     #[error("the index takes no more writes")]
     Writes(#[source] coordinator::Error),
+    #[error(
+        "files of the index still hold what was forgotten: somebody reads an older state of it, \
+         or merging them takes longer than it may"
+    )]
+    NotErased,
     #[error("a search task ended early")]
     Stopped,
 }
@@ -80,7 +85,7 @@ impl Error {
                 **source,
                 tantivy::TantivyError::IoError(_) | tantivy::TantivyError::LockFailure(..)
             ),
-            Self::Writes(coordinator::Error::Full { .. }) => true,
+            Self::Writes(coordinator::Error::Full { .. }) | Self::NotErased => true,
             _ => false,
         }
     }

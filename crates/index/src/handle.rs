@@ -1,5 +1,6 @@
 //! The handle everybody holds.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -10,10 +11,11 @@ use roaring::RoaringBitmap;
 use slatedb::DbSnapshot;
 
 use crate::delta::{Compaction, Op, Pending, UnitWrite};
+use crate::erase::{self, Files};
 use crate::error::Doing;
 use crate::flush::{Handler, Store, owe_nothing};
 use crate::guard::{Hold, SpaceGuard, VersionGuard};
-use crate::place::{CompactReport, Fence, Flush, IndexedChunk, Scope, Space, UnitPlace};
+use crate::place::{CompactReport, Fence, Flush, Gone, IndexedChunk, Scope, Space, UnitPlace};
 use crate::receipt::Receipt;
 use crate::slate::key;
 use crate::slate::record::{SpaceRecord, UnitRecord, VersionRecord};
@@ -38,9 +40,10 @@ impl Index {
         objects: Arc<dyn ObjectStore>,
         text_folder: PathBuf,
     ) -> Result<Self, Error> {
+        let files = Files::new(Arc::clone(&objects));
         let db = store::open(&settings, objects).await?;
         let shelf = Shelf::new(text_folder, settings.open_texts);
-        let store = Arc::new(Store::new(db, settings, shelf));
+        let store = Arc::new(Store::new(db, files, settings, shelf));
         let (handler, snapshot) = Handler::open(Arc::clone(&store)).await?;
         let delta = Pending::new(Arc::clone(&store.guards));
         let start = Start {
@@ -174,6 +177,18 @@ impl Index {
         receipt.durable().await?;
         self.reclaim_text(space).await?;
         Ok(report.get().copied().unwrap_or_default())
+    }
+
+    /// Returns when no file holds anything of these versions, which were forgotten before their
+    /// spaces were last compacted:
+    /// neither the store's tables nor its log, nor the text index. Says how many files the store
+    /// has, each of which was read.
+    pub async fn erase(&self, gone: &[Gone]) -> Result<u64, Error> {
+        let since = self.writes.snapshot().view.db().seq();
+        for space in gone.iter().map(|one| one.space).collect::<BTreeSet<_>>() {
+            self.reclaim_text(space).await?;
+        }
+        erase::erase(&self.store, gone, since).await
     }
 
     async fn reclaim_text(&self, space: Space) -> Result<(), Error> {

@@ -35,6 +35,8 @@ mod snapshot;
 
 mod audit;
 
+mod erase;
+
 mod receipt;
 
 mod handle;
@@ -43,8 +45,8 @@ pub use audit::{Fault, SpaceAudit, VersionAudit, What};
 pub use error::Error;
 pub use handle::Index;
 pub use place::{
-    CompactReport, Fence, Flush, IndexedChunk, Passage, Residue, Scope, Scored, Space, StoredChunk,
-    UnitPlace,
+    CompactReport, Fence, Flush, Gone, IndexedChunk, Passage, Residue, Scope, Scored, Space,
+    StoredChunk, UnitPlace,
 };
 pub use receipt::Receipt;
 pub use settings::{Probe, Settings};

@@ -39,6 +39,14 @@ pub struct UnitPlace {
     pub unit: UnitName,
 }
 
+/// A version that was forgotten, and the number it had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Gone {
+    pub space: Space,
+    pub version: VersionId,
+    pub number: u32,
+}
+
 /// The token of the lease under which a unit is written; it grows with every claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fence(pub u64);

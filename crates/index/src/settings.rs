@@ -22,6 +22,8 @@ pub struct Settings {
     pub probe: Probe,
     /// How often the store's own garbage is looked for.
     pub collect_every: Duration,
+    /// How long it may take until what was forgotten has left the files.
+    pub erase_within: Duration,
 }
 
 /// How far a vector search looks.
@@ -54,6 +56,7 @@ impl Default for Settings {
             exact_up_to: 2_000,
             probe: Probe::default(),
             collect_every: Duration::from_secs(60),
+            erase_within: Duration::from_secs(600),
         }
     }
 }

@@ -13,6 +13,7 @@ mod library;
 mod operations;
 mod queue;
 mod runs;
+mod scrub;
 
 pub use accounts::Accounts;
 pub use audit::Audit;
@@ -24,6 +25,7 @@ pub use library::Library;
 pub use operations::Operations;
 pub use queue::Queue;
 pub use runs::Runs;
+pub use scrub::Scrub;
 
 /// The whole catalog, as `Arc<dyn Catalog>` hands it round.
 pub trait Catalog:
@@ -37,6 +39,7 @@ pub trait Catalog:
     + Operations
     + Audit
     + Backup
+    + Scrub
     + Send
     + Sync
 {
@@ -53,6 +56,7 @@ impl<T> Catalog for T where
         + Operations
         + Audit
         + Backup
+        + Scrub
         + Send
         + Sync
 {

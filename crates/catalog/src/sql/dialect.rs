@@ -53,6 +53,8 @@ pub trait Dialect:
     const LOCK_MIGRATIONS: Option<&'static str>;
     /// Keeps others from putting tallies right at the same time: each would add what is missing.
     const LOCK_TALLIES: Option<&'static str>;
+    /// Marks the files as holding what is about to be deleted of a document, if it is purged.
+    const MARK_PURGED: Option<&'static str>;
     /// Where writers count in shards of their own: brings together those of writers that are
     /// gone, so that there are never more shards than there were writers at a time.
     const FOLD_TALLIES: Option<&'static str>;
@@ -128,10 +130,18 @@ impl Dialect for Sqlite {
             "0017_data_folder",
             include_str!("../../migrations/sqlite/0017_data_folder.sql"),
         ),
+        (
+            "0018_unscrubbed",
+            include_str!("../../migrations/sqlite/0018_unscrubbed.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
     const LOCK_TALLIES: Option<&'static str> = None;
+    const MARK_PURGED: Option<&'static str> = Some(
+        "UPDATE counters SET last = 1 WHERE name = 'unscrubbed' AND EXISTS
+             (SELECT 1 FROM ledger WHERE document_id = $1 AND kind = 'purged')",
+    );
     const FOLD_TALLIES: Option<&'static str> = None;
 }
 
@@ -211,6 +221,7 @@ impl Dialect for Postgres {
         Some("SELECT pg_advisory_xact_lock(hashtext('gristmill catalog tallies'))");
     // A new connection of the same number may count meanwhile: whoever comes second to the row
     // waits, and finds it as the first left it.
+    const MARK_PURGED: Option<&'static str> = None;
     const FOLD_TALLIES: Option<&'static str> = Some(
         "WITH gone AS (
              DELETE FROM tallies

@@ -49,6 +49,7 @@ mod recreate;
 mod removal;
 mod requests;
 mod runs;
+mod scrub;
 mod sources;
 mod status;
 mod steps;

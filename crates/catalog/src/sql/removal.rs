@@ -421,6 +421,9 @@ async fn forget_one<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<(
             .await?;
     }
     let document = version.document.as_uuid();
+    if let Some(mark) = DB::MARK_PURGED {
+        query(mark).bind(document).execute(&mut *c).await?;
+    }
     query(
         "UPDATE documents SET latest_version =
              (SELECT v.id FROM document_versions v WHERE v.document_id = documents.id

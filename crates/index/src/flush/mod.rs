@@ -22,6 +22,7 @@ use coordinator::{BoxError, Epochs, FlushError, FlushHandler, Flushed};
 use slatedb::Db;
 
 use crate::delta::Pending;
+use crate::erase::Files;
 use crate::error::Doing;
 use crate::flush::draft::Draft;
 use crate::flush::texts::TextWork;
@@ -40,13 +41,15 @@ pub struct Store {
     pub shelf: Shelf,
     pub cache: Cache,
     pub guards: Arc<Guards>,
+    pub files: Files,
     tags: Mutex<HashMap<Space, u32>>,
 }
 
 impl Store {
-    pub fn new(db: Db, settings: Settings, shelf: Shelf) -> Self {
+    pub fn new(db: Db, files: Files, settings: Settings, shelf: Shelf) -> Self {
         Self {
             db,
+            files,
             shelf,
             cache: Cache::new(settings.cache_bytes),
             guards: Arc::default(),

@@ -3,6 +3,7 @@
 //! ```text
 //! 01                                              what the store is: format, last flush
 //! 02 | flush 8                                    redo: units whose text this flush changed
+//! 03                                              nothing, ever: deleted to have something to write
 //! 10 | space 48 | version 16                      version: number, state, totals
 //! 11 | space 48 | version 16 | unit | 00          unit: fence, ids, totals
 //! 12 | space 48 | version 16 | unit | 00 | ord 4  chunk: text and place
@@ -29,6 +30,7 @@ use crate::place::{Scope, Space};
 
 pub const META: &[u8] = &[0x01];
 pub const REDO: u8 = 0x02;
+pub const NOTHING: &[u8] = &[0x03];
 pub const VERSION: u8 = 0x10;
 pub const UNIT: u8 = 0x11;
 pub const CHUNK: u8 = 0x12;

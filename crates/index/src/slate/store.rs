@@ -1,16 +1,20 @@
 //! Opens SlateDB with the options its traps ask for, and reads ranges of it.
 
+use std::ops::Bound;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use object_store::ObjectStore;
 use slatedb::config::{
-    CompactorOptions, GarbageCollectorDirectoryOptions, GarbageCollectorOptions, ScanOptions,
-    SstBlockSize,
+    CompactionWorkerOptions, CompactorOptions, GarbageCollectorDirectoryOptions,
+    GarbageCollectorOptions, ScanOptions, SstBlockSize,
 };
 use slatedb::db_cache::SplitCache;
 use slatedb::db_cache::moka::{MokaCache, MokaCacheOptions};
-use slatedb::{Db, DbIterator, DbSnapshot, MergeOperator, MergeOperatorError};
+use slatedb::{
+    ByteRangeBounds, Db, DbIterator, DbSnapshot, KeyValue, MergeOperator, MergeOperatorError,
+};
 
 use crate::error::Doing;
 use crate::slate::key;
@@ -25,12 +29,15 @@ pub const FORMAT: u32 = 1;
 /// checked anew for nearly every record.
 const BLOCK: SstBlockSize = SstBlockSize::Block16Kib;
 
+/// The folder the store lies in.
+pub const ROOT: &str = "slate";
+
 pub async fn open(settings: &Settings, objects: Arc<dyn ObjectStore>) -> Result<Db, Error> {
     let cache = SplitCache::new()
         .with_block_cache(Some(Arc::new(cache_of(settings.block_cache_bytes))))
         .with_meta_cache(Some(Arc::new(cache_of(settings.block_cache_bytes / 4))))
         .build();
-    let builder = Db::builder("slate", objects)
+    let builder = Db::builder(ROOT, objects)
         .with_settings(options(settings))
         .with_db_cache(Arc::new(cache), 0)
         .with_sst_block_size(BLOCK)
@@ -38,12 +45,15 @@ pub async fn open(settings: &Settings, objects: Arc<dyn ObjectStore>) -> Result<
     builder.build().await.doing("open the database")
 }
 
-fn cache_of(bytes: u64) -> MokaCache {
+pub fn cache_of(bytes: u64) -> MokaCache {
     MokaCache::new_with_opts(MokaCacheOptions {
         max_capacity: bytes,
         ..Default::default()
     })
 }
+
+/// How often the store looks for tables to merge.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 fn options(settings: &Settings) -> slatedb::Settings {
     // Endless retries, the default, would leave a flush on a dead store hanging for ever.
@@ -63,6 +73,13 @@ fn options(settings: &Settings) -> slatedb::Settings {
             object_store_max_retries: retries,
             // For so long a scan under way may read what a compaction has replaced.
             checkpoint_lifetime: settings.collect_every * 15,
+            // Whoever purges waits for a merge, and looking into a folder costs little.
+            poll_interval: LOOK_EVERY,
+            commit_compacted_interval: LOOK_EVERY,
+            worker: Some(CompactionWorkerOptions {
+                compactions_poll_interval: LOOK_EVERY,
+                ..Default::default()
+            }),
             ..Default::default()
         }),
         garbage_collector_options: Some(GarbageCollectorOptions {
@@ -122,36 +139,111 @@ pub async fn head(view: &DbSnapshot) -> Result<Meta, Error> {
     Ok(meta)
 }
 
+/// Whether a table was collected while it was read. What it held lies elsewhere, and a
+/// snapshot that is asked again finds it there.
+pub fn is_collected(error: &slatedb::Error) -> bool {
+    let mut source = std::error::Error::source(error);
+    while let Some(error) = source {
+        let missing = |of: &object_store::Error| matches!(of, object_store::Error::NotFound { .. });
+        let shared = error.downcast_ref::<Arc<object_store::Error>>();
+        if error.downcast_ref().is_some_and(missing) || shared.is_some_and(|of| missing(of)) {
+            return true;
+        }
+        source = error.source();
+    }
+    false
+}
+
+/// How often something is read again whose table was collected.
+const AGAIN: usize = 3;
+
 pub async fn get(view: &DbSnapshot, key: impl AsRef<[u8]> + Send) -> Result<Option<Bytes>, Error> {
+    let key = key.as_ref();
+    for _ in 0..AGAIN {
+        match view.get(key).await {
+            Err(error) if is_collected(&error) => {}
+            read => return read.doing("read a record"),
+        }
+    }
     view.get(key).await.doing("read a record")
 }
 
 /// Everything under a prefix, in order, a row at a time.
-pub struct Rows(DbIterator);
+pub struct Rows<'a> {
+    view: &'a DbSnapshot,
+    prefix: Vec<u8>,
+    rest: (Bound<Bytes>, Bound<Bytes>),
+    rows: DbIterator,
+}
 
-impl Rows {
-    pub async fn under(view: &DbSnapshot, prefix: &[u8]) -> Result<Self, Error> {
+impl<'a> Rows<'a> {
+    pub async fn under(view: &'a DbSnapshot, prefix: &[u8]) -> Result<Self, Error> {
         Self::within(view, prefix, ..).await
     }
 
     /// Rows whose key goes on, behind the prefix, within `rest`.
     pub async fn within(
-        view: &DbSnapshot,
+        view: &'a DbSnapshot,
         prefix: &[u8],
-        rest: impl slatedb::ByteRangeBounds + Send,
+        rest: impl ByteRangeBounds + Send,
     ) -> Result<Self, Error> {
-        let options = ScanOptions {
-            read_ahead_bytes: 1 << 20,
-            max_fetch_tasks: 2,
-            cache_blocks: true,
-            ..Default::default()
-        };
-        let rows = view.scan_prefix_with_options(prefix, rest, &options).await;
-        Ok(Self(rows.doing("scan")?))
+        let owned = |bound: Bound<&[u8]>| bound.map(Bytes::copy_from_slice);
+        let rest = (owned(rest.start_bound()), owned(rest.end_bound()));
+        let prefix = prefix.to_vec();
+        let rows = scan(view, &prefix, &rest).await?;
+        Ok(Self {
+            view,
+            prefix,
+            rest,
+            rows,
+        })
     }
 
     pub async fn next(&mut self) -> Result<Option<(Bytes, Bytes)>, Error> {
-        let row = self.0.next().await.doing("scan")?;
+        for _ in 0..AGAIN {
+            match self.rows.next().await {
+                Err(error) if is_collected(&error) => {
+                    self.rows = scan(self.view, &self.prefix, &self.rest).await?;
+                }
+                row => return self.went_on(row),
+            }
+        }
+        let row = self.rows.next().await;
+        self.went_on(row)
+    }
+
+    fn went_on(
+        &mut self,
+        row: Result<Option<KeyValue>, slatedb::Error>,
+    ) -> Result<Option<(Bytes, Bytes)>, Error> {
+        let row = row.doing("scan")?;
+        if let Some(row) = &row {
+            self.rest.0 = Bound::Excluded(row.key.slice(self.prefix.len()..));
+        }
         Ok(row.map(|row| (row.key, row.value)))
     }
+}
+
+async fn scan(
+    view: &DbSnapshot,
+    prefix: &[u8],
+    rest: &(Bound<Bytes>, Bound<Bytes>),
+) -> Result<DbIterator, Error> {
+    let options = ScanOptions {
+        read_ahead_bytes: 1 << 20,
+        max_fetch_tasks: 2,
+        cache_blocks: true,
+        ..Default::default()
+    };
+    for _ in 0..AGAIN {
+        match view
+            .scan_prefix_with_options(prefix, rest.clone(), &options)
+            .await
+        {
+            Err(error) if is_collected(&error) => {}
+            rows => return rows.doing("scan"),
+        }
+    }
+    let rows = view.scan_prefix_with_options(prefix, rest.clone(), &options);
+    rows.await.doing("scan")
 }

@@ -167,8 +167,10 @@ impl Book {
         })
     }
 
-    /// Rewrites segments that hold deleted chunks and removes files nobody reads.
+    /// Rewrites segments that hold deleted chunks and removes files nobody needs: what was taken
+    /// out is in none of them afterwards.
     pub fn reclaim(&self) -> Result<(), Error> {
+        self.settle()?;
         let deleting = |segment: &&tantivy::SegmentReader| segment.num_deleted_docs() > 0;
         self.with_writer(|writer| {
             for _ in 0..RECLAIM_TRIES {
@@ -177,19 +179,24 @@ impl Book {
                 let segments = searcher.segment_readers().iter().filter(deleting);
                 let spoilt: Vec<_> = segments.map(tantivy::SegmentReader::segment_id).collect();
                 if spoilt.is_empty() {
-                    break;
+                    let collected = writer.garbage_collect_files().wait();
+                    return collected.doing("collect garbage").map(drop);
                 }
                 match writer.merge(&spoilt).wait() {
-                    Ok(_) => break,
-                    // Tantivy's own merging rewrote some of them meanwhile: look again. What
-                    // it still has in hand is reclaimed by it, or by the next compaction.
-                    Err(tantivy::TantivyError::InvalidArgument(_)) => {}
+                    // Tantivy's own merging rewrote some of them meanwhile: look again.
+                    Ok(_) | Err(TantivyError::InvalidArgument(_)) => {}
                     Err(error) => return Err(error).doing("reclaim"),
                 }
             }
-            let collected = writer.garbage_collect_files().wait();
-            collected.doing("collect garbage").map(drop)
+            Err(Error::NotErased)
         })
+    }
+
+    /// Waits for merges under way: they write what they read when they began.
+    fn settle(&self) -> Result<(), Error> {
+        let mut slot = self.writer.lock().expect("a commit does not panic");
+        let waited = slot.take().map(IndexWriter::wait_merging_threads);
+        waited.transpose().doing("merge").map(drop)
     }
 
     /// A writer that failed is not used again: what it had gathered is unknown.
@@ -290,7 +297,7 @@ mod tests {
             left += docs.len() - gone.len();
             let flush = u64::from(round) + 1;
             book.commit(flush, &gone, &docs).expect("it commits");
-            book.settle();
+            book.settle().expect("it settles");
         }
         let book = Book::open(folder.path()).expect("it opens");
         assert_eq!(book.searcher().num_docs(), left as u64);
@@ -309,7 +316,7 @@ mod tests {
             let docs: Vec<_> = docs.collect();
             book.commit(u64::from(flush) + 1, &[], &docs)
                 .expect("it commits");
-            book.settle();
+            book.settle().expect("it settles");
             for segment in book.index.searchable_segment_metas().expect("a head") {
                 let new = known.insert(segment.id()) && segment.max_doc() > DOCS;
                 merged += if new { segment.max_doc() } else { 0 };
@@ -324,14 +331,6 @@ mod tests {
             let writer = self.open_writer().expect("it opens");
             writer.set_merge_policy(Box::new(tantivy::merge_policy::NoMergePolicy));
             *self.writer.lock().expect("nothing panics") = Some(writer);
-        }
-
-        /// Waits for merges under way.
-        fn settle(&self) {
-            let mut slot = self.writer.lock().expect("nothing panics");
-            if let Some(writer) = slot.take() {
-                writer.wait_merging_threads().expect("they end");
-            }
         }
     }
 

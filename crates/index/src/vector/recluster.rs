@@ -183,10 +183,10 @@ fn part(vectors: &Rows, group: &[usize], centroid: &[f32], longest: usize, into:
 }
 
 /// Every valid vector the store has, some at a time.
-struct Vectors(Records);
+struct Vectors<'a>(Records<'a>);
 
-impl Vectors {
-    async fn of(grow: &Grow<'_>) -> Result<Self, Error> {
+impl<'a> Vectors<'a> {
+    async fn of(grow: &Grow<'a>) -> Result<Self, Error> {
         let prefix = key::of_space(key::VECTOR, &grow.view.space);
         Ok(Self(Records::under(grow.db, &prefix).await?))
     }

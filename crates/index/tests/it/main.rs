@@ -17,4 +17,6 @@ mod model_check;
 
 mod crash;
 
+mod erase;
+
 mod faults;

@@ -261,6 +261,10 @@ through! { Audit {
     mend(tenant: TenantId, document: DocumentId, mends: Vec<Mend>, now: DateTime<Utc>) -> ();
 } }
 
+through! { Scrub {
+    scrub() -> ();
+} }
+
 through! { Hooks {
     set_source_secret(tenant: TenantId, source: SourceId, secret: &str, now: DateTime<Utc>) -> ();
     signed_source(source: SourceId) -> Option<SignedSource>;

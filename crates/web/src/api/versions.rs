@@ -169,12 +169,16 @@ async fn deactivate(
 pub struct Purged {
     pub document_id: Uuid,
     pub versions: u64,
+    /// Files of the index that were read in the end, record by record: all of them. None holds
+    /// anything of it.
+    pub files_read: u64,
     /// What a scan of every store still finds of it, by kind: all zero when it is gone.
     #[schema(value_type = Object)]
     pub residue: engine::Residue,
 }
 
-/// Deletes the document and everything of it, for good; only its ledger stays.
+/// Deletes the document and everything of it, for good, and waits until its bytes have left the
+/// files; only its ledger stays.
 #[utoipa::path(post, path = "/v1/documents/{document}/purge", tag = "documents",
     params(("document" = Uuid, Path)), responses((status = 200, body = Purged)))]
 async fn purge(
@@ -187,6 +191,7 @@ async fn purge(
     Ok(Json(Purged {
         document_id: document,
         versions: purged.versions,
+        files_read: purged.files_read,
         residue: purged.residue,
     }))
 }

@@ -1,0 +1,205 @@
+//! What is forgotten leaves the files, too: looked for in every byte of them.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use index::{Error, Flush, Gone, Index, IndexedChunk, Settings};
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
+
+use crate::kit::{chunk, live, open, open_with, place, replace, space, version};
+
+/// A word of one version.
+const MARK: &str = "zqxjkvw7hb3f9d";
+/// Whose it is, among so many.
+const MARKED: u32 = 2;
+const VERSIONS: u32 = 5;
+const CHUNKS: u32 = 40;
+const DIMENSIONS: usize = 16;
+
+/// Small enough for a test to have postings.
+fn settings() -> Settings {
+    Settings {
+        exact_up_to: 20,
+        ..Settings::default()
+    }
+}
+
+fn chunks(number: u32) -> Vec<IndexedChunk> {
+    let mut random = StdRng::seed_from_u64(number.into());
+    let text = |ordinal: u32| match number {
+        MARKED => format!("{MARK} on sheet {ordinal} of {number}"),
+        _ => format!("grain on sheet {ordinal} of {number}"),
+    };
+    let of = |ordinal| {
+        let vector: Vec<f32> = (0..DIMENSIONS).map(|_| random.random()).collect();
+        chunk(ordinal, &text(ordinal), &vector)
+    };
+    (0..CHUNKS).map(of).collect()
+}
+
+async fn write(index: &Index, number: u32) {
+    let place = place(space(1), number, "u");
+    let receipt = replace(index, place, 1, chunks(number)).await.unwrap();
+    receipt.durable().await.unwrap();
+}
+
+/// Forgets a version, and takes it out of the postings.
+async fn forget(index: &Index, number: u32) -> Gone {
+    let receipt = index.forget(space(1), version(number)).await.unwrap();
+    receipt.durable().await.unwrap();
+    let left = live((0..VERSIONS).filter(|other| *other != number));
+    index.compact(space(1), &left).await.unwrap();
+    Gone {
+        space: space(1),
+        version: version(number),
+        number,
+    }
+}
+
+/// Files below a folder that hold some bytes.
+fn holding(folder: &Path, bytes: &[u8]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(holding(&path, bytes));
+        } else {
+            let all = std::fs::read(&path).unwrap();
+            let holds = all.windows(bytes.len()).any(|window| window == bytes);
+            found.extend(holds.then_some(path));
+        }
+    }
+    found
+}
+
+/// Any of the vectors of a version, as it is written.
+fn holding_vectors(folder: &Path, number: u32) -> Vec<PathBuf> {
+    let bytes = |chunk: IndexedChunk| -> Vec<u8> {
+        let floats = chunk.vector.iter();
+        floats.flat_map(|x| x.to_le_bytes()).collect()
+    };
+    let vectors = chunks(number).into_iter().map(bytes);
+    vectors
+        .flat_map(|vector| holding(folder, &vector))
+        .collect()
+}
+
+/// Whether the text index knows a word, of whatever chunk, deleted or not.
+fn text_knows(folder: &Path, word: &str) -> bool {
+    let space = space(1);
+    let folder = folder.join("text").join(space.tenant.to_string());
+    let folder = folder
+        .join(space.kb.to_string())
+        .join(space.generation.to_string());
+    let index = tantivy::Index::open_in_dir(folder).unwrap();
+    let body = index.schema().get_field("body").unwrap();
+    let searcher = index.reader().unwrap().searcher();
+    searcher.segment_readers().iter().any(|segment| {
+        let words = segment.inverted_index(body).unwrap();
+        words.terms().get(word).unwrap().is_some()
+    })
+}
+
+async fn all_but_the_marked_answer(index: &Index) {
+    let others = (0..VERSIONS).filter(|number| *number != MARKED);
+    let snapshot = index.snapshot(Flush(0)).await.unwrap();
+    for number in others {
+        let stored = snapshot.chunks_of(space(1), version(number)).await.unwrap();
+        assert_eq!(stored.len(), CHUNKS as usize);
+        assert!(
+            stored
+                .iter()
+                .all(|chunk| chunk.has_vector && chunk.has_text)
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_erased_is_in_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let index = open_with(folder, settings()).await;
+    for number in 0..VERSIONS - 1 {
+        write(&index, number).await;
+    }
+    index.close().await.unwrap();
+    let index = open_with(folder, settings()).await;
+    write(&index, VERSIONS - 1).await;
+    let gone = forget(&index, MARKED).await;
+    assert!(
+        !holding(folder, MARK.as_bytes()).is_empty(),
+        "it is only written down as gone"
+    );
+    assert!(!holding_vectors(folder, MARKED).is_empty());
+
+    assert!(index.erase(&[gone]).await.unwrap() > 0);
+    assert_eq!(holding(folder, MARK.as_bytes()), Vec::<PathBuf>::new());
+    assert_eq!(holding_vectors(folder, MARKED), Vec::<PathBuf>::new());
+    assert!(text_knows(folder, "grain") && !text_knows(folder, MARK));
+    all_but_the_marked_answer(&index).await;
+
+    // Nothing is left to do, and what comes later is nobody's business.
+    write(&index, VERSIONS).await;
+    assert!(index.erase(&[gone]).await.unwrap() > 0);
+    index.close().await.unwrap();
+    all_but_the_marked_answer(&open_with(folder, settings()).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_somebody_still_reads_is_not_called_erased() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let hasty = Settings {
+        erase_within: Duration::from_secs(2),
+        ..settings()
+    };
+    let index = open_with(folder, hasty).await;
+    write(&index, MARKED).await;
+    let reader = index.snapshot(Flush(0)).await.unwrap();
+    let gone = forget(&index, MARKED).await;
+    let told = index.erase(&[gone]).await.unwrap_err();
+    assert!(matches!(told, Error::NotErased), "{told}");
+    let stored = reader.texts_of(space(1), version(MARKED)).await.unwrap();
+    assert_eq!(
+        stored.len(),
+        CHUNKS as usize,
+        "it reads what it read before"
+    );
+    drop(reader);
+    index.close().await.unwrap();
+
+    let index = open(folder).await;
+    index.erase(&[gone]).await.unwrap();
+    assert_eq!(holding(folder, MARK.as_bytes()), Vec::<PathBuf>::new());
+    index.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn readers_go_on_while_files_are_taken_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open_with(folder.path(), settings()).await;
+    for number in 0..VERSIONS {
+        write(&index, number).await;
+    }
+    let (done, until) = tokio::sync::watch::channel(false);
+    let reading = tokio::spawn({
+        let index = index.clone();
+        async move {
+            while !*until.borrow() {
+                let snapshot = index.snapshot(Flush(0)).await.unwrap();
+                let audit = snapshot.audit(space(1)).await.unwrap();
+                assert!(!audit.versions().await.unwrap().is_empty());
+                let texts = snapshot.texts_of(space(1), version(0)).await.unwrap();
+                assert_eq!(texts.len(), CHUNKS as usize);
+            }
+        }
+    });
+    for number in [MARKED, MARKED + 1] {
+        let gone = forget(&index, number).await;
+        index.erase(&[gone]).await.unwrap();
+    }
+    done.send(true).unwrap();
+    reading.await.unwrap();
+    index.close().await.unwrap();
+}

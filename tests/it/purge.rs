@@ -1,0 +1,176 @@
+//! A purged document is in no file of the data folder any more, whatever happened on the way.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::mill::{Folder, Mill, path, text};
+
+/// Words nothing else holds, by where they come from.
+struct Marks {
+    title: String,
+    body: String,
+    metadata: String,
+}
+
+impl Marks {
+    fn new() -> Self {
+        // Nothing a stemmer would shorten.
+        let mark = |kind: &str| format!("{kind}{}7", uuid::Uuid::new_v4().simple());
+        Self {
+            title: mark("t"),
+            body: mark("b"),
+            metadata: mark("m"),
+        }
+    }
+
+    /// What the document itself said. The metadata was asked for by the job that brought it, and
+    /// stays with that.
+    fn of_document(&self) -> [&str; 2] {
+        [&self.title, &self.body]
+    }
+}
+
+/// A marked document between two others, of two versions that both are.
+fn library(marks: &Marks) -> (Mill, Folder) {
+    let mill = Mill::sqlite();
+    let folder = Folder::of(&[]);
+    let write = |name: &str, text: &str| {
+        folder.write(name, text);
+        let secret = format!("secret={}", marks.metadata);
+        let mut args = vec!["ingest", path(folder.path()), "--json"];
+        if name == "marked.md" {
+            args.extend(["--metadata", &secret]);
+        }
+        mill.lines(&args);
+    };
+    write("first.md", "# First\n\nThe wheel turns.\n");
+    let marked = |version: u32| {
+        format!(
+            "# {}\n\nSheet {version} says {}.\n",
+            marks.title, marks.body
+        )
+    };
+    write("marked.md", &marked(1));
+    write("marked.md", &marked(2));
+    write("last.md", "# Last\n\nThe stone rests.\n");
+    (mill, folder)
+}
+
+/// Files below a folder that hold a word.
+fn holding(folder: &Path, word: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(holding(&path, word));
+        } else {
+            let bytes = std::fs::read(&path).unwrap();
+            let holds = bytes.windows(word.len()).any(|w| w == word.as_bytes());
+            found.extend(holds.then_some(path));
+        }
+    }
+    found
+}
+
+/// Whether the text index knows a word, of any chunk, deleted or not. Its files cannot be
+/// searched byte by byte: words share their beginnings and endings there.
+fn text_knows(data: &Path, word: &str) -> bool {
+    let mut folder = data.join("text");
+    for _ in 0..3 {
+        folder = std::fs::read_dir(&folder)
+            .unwrap()
+            .next()
+            .unwrap()
+            .unwrap()
+            .path();
+    }
+    let index = tantivy::Index::open_in_dir(folder).unwrap();
+    let body = index.schema().get_field("body").unwrap();
+    let searcher = index.reader().unwrap().searcher();
+    searcher.segment_readers().iter().any(|segment| {
+        let words = segment.inverted_index(body).unwrap();
+        words.terms().get(word).unwrap().is_some()
+    })
+}
+
+fn nothing_is_left(mill: &Mill, marks: &Marks) {
+    for mark in marks.of_document() {
+        assert_eq!(holding(&mill.data(), mark), Vec::<PathBuf>::new());
+        assert!(!text_knows(&mill.data(), mark));
+    }
+    assert!(text_knows(&mill.data(), "wheel"));
+    let left = mill.lines(&["verify", "--json"]).remove(0);
+    assert_eq!(left["documents"], 2, "{left}");
+    assert_eq!(
+        (&left["disagreements"], &left["leftovers"]),
+        (&json!([]), &json!([]))
+    );
+}
+
+#[test]
+fn nothing_of_a_purged_document_is_in_any_file() {
+    let marks = Marks::new();
+    let (mill, folder) = library(&marks);
+    let held = |mark: &str| {
+        let stores = ["index", "objects", "catalog.db"].map(|store| mill.data().join(store));
+        let files = holding(&mill.data(), mark);
+        stores.map(|store| {
+            let here = |file: &&PathBuf| {
+                file.to_string_lossy()
+                    .starts_with(&*store.to_string_lossy())
+            };
+            files.iter().filter(here).count() > 0
+        })
+    };
+    assert_eq!(
+        held(&marks.body),
+        [true, true, false],
+        "the method finds what is there"
+    );
+    assert_eq!(held(&marks.title), [true, true, true]);
+    assert_eq!(held(&marks.metadata), [false, false, true]);
+    assert!(text_knows(&mill.data(), &marks.body));
+
+    let file = folder.file("marked.md");
+    let purged = &mill.lines(&["documents", "purge", path(&file), "--yes", "--json"])[0];
+    assert_eq!(purged["versions"], 2, "{purged}");
+    assert!(
+        purged["files_read"].as_u64().is_some_and(|files| files > 0),
+        "{purged}"
+    );
+    nothing_is_left(&mill, &marks);
+}
+
+#[test]
+fn a_purge_that_dies_anywhere_is_finished_by_the_next() {
+    let marks = Marks::new();
+    let (mill, folder) = library(&marks);
+    let file = folder.file("marked.md");
+    let documents = mill.lines(&["documents", "--json"]);
+    let is_it = |row: &&serde_json::Value| text(&row["source_uri"]).ends_with("marked.md");
+    let id = text(&documents.iter().find(is_it).unwrap()["document_id"]);
+    let deaths = [
+        "catalog.begin_purge:after:1",
+        "index.settle:after:1",
+        "index.merge:after:1",
+        "index.collect:before:1",
+        "index.collect:after:1",
+        "catalog.forget_versions:before:1",
+    ];
+    for death in deaths {
+        let died = mill
+            .command(&["documents", "purge", id, "--yes"])
+            .env("GRISTMILL_CRASH_AT", death)
+            .output()
+            .unwrap();
+        assert!(!died.status.success(), "{death}: {died:?}");
+        assert!(
+            !holding(&mill.data(), &marks.title).is_empty(),
+            "its rows are there: {death}"
+        );
+    }
+    let purged = &mill.lines(&["documents", "purge", path(&file), "--yes", "--json"])[0];
+    assert_eq!(purged["versions"], 2, "{purged}");
+    nothing_is_left(&mill, &marks);
+}
