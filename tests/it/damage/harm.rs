@@ -75,6 +75,7 @@ pub enum Harm {
     DoubleEntry,
     PlantVersion,
     PlantVector,
+    PlantReuse,
     PlantEntry,
     PlantObject,
 }
@@ -98,16 +99,20 @@ pub const HARMS: &[Harm] = &[
     OfDocument("DELETE FROM documents WHERE id = $1"),
     OfDocument("UPDATE documents SET source_uri = source_uri || '.moved' WHERE id = $1"),
     OfDocument("UPDATE documents SET latest_version = zeroblob(16) WHERE id = $1"),
+    OfDocument("UPDATE documents SET ledger_head = zeroblob(32) WHERE id = $1"),
     OfDocument("DELETE FROM activations WHERE document_id = $1"),
     OfDocument("UPDATE activations SET number = number + 1000 WHERE document_id = $1"),
     OfDocument("UPDATE activations SET chunks = chunks + 1 WHERE document_id = $1"),
     OfDocument("UPDATE activations SET closed_at = opened_at WHERE document_id = $1"),
+    OfDocument("UPDATE activations SET opened_by = zeroblob(16) WHERE document_id = $1"),
     OfDocument("UPDATE activations SET needs_flush = 0 WHERE document_id = $1"),
     OfDocument("DELETE FROM ingestion_runs WHERE document_id = $1"),
     OfDocument("UPDATE ingestion_runs SET content_hash = zeroblob(32) WHERE document_id = $1"),
+    OfDocument("UPDATE ingestion_runs SET status = 'failed' WHERE document_id = $1"),
     OfDocument("UPDATE ingestion_runs SET source_uri = 'file:///gone' WHERE document_id = $1"),
     OfVersion("DELETE FROM document_versions WHERE id = $1"),
     OfVersion("UPDATE document_versions SET content_hash = zeroblob(32) WHERE id = $1"),
+    OfVersion("UPDATE document_versions SET size = size + 1 WHERE id = $1"),
     OfVersion("UPDATE document_versions SET root_hash = zeroblob(32) WHERE id = $1"),
     OfVersion("UPDATE document_versions SET number = number + 1000 WHERE id = $1"),
     OfVersion("UPDATE document_versions SET chunks = chunks + 1 WHERE id = $1"),
@@ -149,6 +154,7 @@ pub const HARMS: &[Harm] = &[
     Harm::DoubleEntry,
     Harm::PlantVersion,
     Harm::PlantVector,
+    Harm::PlantReuse,
     Harm::PlantEntry,
     Harm::PlantObject,
 ];
@@ -211,6 +217,11 @@ impl Harm {
                 expected = Expected::Version(stores.plant_version(target).await);
             }
             Self::PlantVector => stores.plant_vector(target, random).await,
+            Self::PlantReuse => {
+                let (key, value) = stores.pick(CHUNK, target, random).await;
+                chunk = stores.place(CHUNK, &key).await;
+                stores.plant_reuse(&value).await;
+            }
             Self::PlantEntry => {
                 let version = Uuid::now_v7();
                 stores.plant_entry(version).await;

@@ -22,6 +22,7 @@ pub const VERSION: u8 = 0x10;
 pub const UNIT: u8 = 0x11;
 pub const CHUNK: u8 = 0x12;
 pub const VECTOR: u8 = 0x21;
+const REUSE: u8 = 0x30;
 /// Kind, tenant, knowledge base, generation.
 const SPACE_END: usize = 1 + 48;
 
@@ -212,6 +213,22 @@ impl Stores {
         let end = key.len() - 4;
         key[end..].copy_from_slice(&3_000_000_000_u32.to_be_bytes());
         self.db.put(&key, &value).await.unwrap();
+    }
+
+    /// Has a chunk's vector reused for a text it is not of.
+    pub async fn plant_reuse(&self, chunk: &[u8]) {
+        let id = u32::from_le_bytes(chunk[9..13].try_into().unwrap());
+        let mut rows = self.db.scan_prefix([REUSE], ..).await.unwrap();
+        while let Some(row) = rows.next().await.unwrap() {
+            let mut key = row.key.to_vec();
+            if key.ends_with(&id.to_be_bytes()) {
+                let input = key.len() - 4 - 48 - 32;
+                key[input] ^= 1;
+                self.db.put(&key, &row.value).await.unwrap();
+                return;
+            }
+        }
+        panic!("every chunk's vector can be reused");
     }
 
     /// Something made of a version nobody knows.

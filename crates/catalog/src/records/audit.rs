@@ -5,8 +5,8 @@
 
 use chrono::{DateTime, Utc};
 use model::{
-    ContentHash, DocumentId, GenerationId, KbId, PageSize, RunId, SourceId, SourceOrder, SourceUri,
-    UnitName, UserId, VersionId,
+    ContentHash, DocumentId, GenerationId, KbId, PageSize, RunId, RunStatus, SourceId, SourceOrder,
+    SourceUri, UnitName, UserId, VersionId,
 };
 
 use super::{ActivationCause, Artifacts, LedgerEntry, Served, UnitState, VersionState};
@@ -86,6 +86,8 @@ pub struct DocumentHead {
     pub source_uri: SourceUri,
     pub source: Option<SourceId>,
     pub latest: Option<VersionId>,
+    /// The last entry of its ledger; `None` if it never had one.
+    pub ledger_head: Option<ContentHash>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -155,6 +157,7 @@ pub struct RunFile {
     pub source_uri: SourceUri,
     pub content_hash: ContentHash,
     pub source: Option<SourceId>,
+    pub status: RunStatus,
     pub superseded: bool,
     pub created_at: DateTime<Utc>,
 }

@@ -288,6 +288,7 @@ fn head<DB: Dialect>(row: &DB::Row) -> Result<DocumentHead, Error> {
         source_uri: row.uri("source_uri")?,
         source: row.maybe_id("source_id", SourceId::from_uuid)?,
         latest: row.maybe_id("latest_version", VersionId::from_uuid)?,
+        ledger_head: row.maybe_hash("ledger_head")?,
     })
 }
 
@@ -349,6 +350,7 @@ fn run<DB: Dialect>(row: &DB::Row) -> Result<RunFile, Error> {
         source_uri: row.uri("source_uri")?,
         content_hash: row.hash("content_hash")?,
         source: row.maybe_id("source_id", SourceId::from_uuid)?,
+        status: row.word("status")?,
         superseded: row.get("superseded")?,
         created_at: row.at("created_at")?,
     })

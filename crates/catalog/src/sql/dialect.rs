@@ -134,6 +134,10 @@ impl Dialect for Sqlite {
             "0018_unscrubbed",
             include_str!("../../migrations/sqlite/0018_unscrubbed.sql"),
         ),
+        (
+            "0019_ledger_heads",
+            include_str!("../../migrations/sqlite/0019_ledger_heads.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -214,14 +218,18 @@ impl Dialect for Postgres {
             "0017_data_folder",
             include_str!("../../migrations/postgres/0017_data_folder.sql"),
         ),
+        (
+            "0019_ledger_heads",
+            include_str!("../../migrations/postgres/0019_ledger_heads.sql"),
+        ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =
         Some("SELECT pg_advisory_xact_lock(hashtext('gristmill catalog migrations'))");
     const LOCK_TALLIES: Option<&'static str> =
         Some("SELECT pg_advisory_xact_lock(hashtext('gristmill catalog tallies'))");
+    const MARK_PURGED: Option<&'static str> = None;
     // A new connection of the same number may count meanwhile: whoever comes second to the row
     // waits, and finds it as the first left it.
-    const MARK_PURGED: Option<&'static str> = None;
     const FOLD_TALLIES: Option<&'static str> = Some(
         "WITH gone AS (
              DELETE FROM tallies

@@ -52,7 +52,13 @@ pub async fn append<DB: Dialect>(
         hash: ContentHash::from_bytes([0; 32]),
     };
     entry.hash = entry.computed_hash();
-    insert::<DB>(c, fact.tenant, &entry).await
+    insert::<DB>(c, fact.tenant, &entry).await?;
+    query("UPDATE documents SET ledger_head = $2 WHERE id = $1")
+        .bind(entry.document.as_uuid())
+        .bind(bytes(&entry.hash))
+        .execute(c)
+        .await?;
+    Ok(())
 }
 
 async fn insert<DB: Dialect>(

@@ -61,6 +61,15 @@ async fn document<DB: Dialect>(
     .bind(head.source.map(SourceId::as_uuid))
     .bind(head.latest.map(VersionId::as_uuid))
     .bind(created)
+    .execute(&mut *c)
+    .await?;
+    query(
+        "UPDATE documents SET ledger_head =
+             (SELECT l.hash FROM ledger l WHERE l.document_id = documents.id
+              ORDER BY l.seq DESC LIMIT 1)
+         WHERE id = $1",
+    )
+    .bind(document.as_uuid())
     .execute(c)
     .await?;
     Ok(())
@@ -219,9 +228,9 @@ async fn run<DB: Dialect>(
         "INSERT INTO ingestion_runs (id, tenant_id, kb_id, generation_id, document_id, version_id,
              source_uri, content_hash, source_id, status, superseded, run_type, config,
              created_at, started_at, updated_at, finished_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'succeeded', $10, 'repair', $11, $12, $12,
-             $12, $12)
-         ON CONFLICT (id) DO UPDATE SET source_uri = $7, content_hash = $8, version_id = $6",
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $13, $10, 'repair', $11, $12, $12, $12, $12)
+         ON CONFLICT (id) DO UPDATE SET source_uri = $7, content_hash = $8, version_id = $6,
+             status = $13",
     )
     .bind(run.id.as_uuid())
     .bind(tenant.as_uuid())
@@ -235,6 +244,7 @@ async fn run<DB: Dialect>(
     .bind(run.superseded)
     .bind(json(&serde_json::Map::new()))
     .bind(run.created_at)
+    .bind(run.status.as_str())
     .execute(c)
     .await?;
     Ok(())

@@ -2,8 +2,8 @@
 //!
 //! Rows come back from the ledger, the runs and the index; everything made of an original
 //! is made again from it; the text index is made again from the store; what the catalog
-//! does not know is forgotten; what status tells is counted anew. Nothing is taken away to be deleted while this goes on. May
-//! be interrupted anywhere and asked again.
+//! does not know is forgotten; what status tells is counted anew. Nothing is taken away to be
+//! deleted while this goes on. May be interrupted anywhere and asked again.
 
 mod rework;
 

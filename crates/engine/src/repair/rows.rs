@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use catalog::{DocumentHead, Dossier, Mend, RunFile, Served, VersionFacts, VersionState, replay};
 use index::Space;
-use model::{DocumentId, RunId, SourceOrder, SourceUri, TenantId, VersionId};
+use model::{DocumentId, RunId, RunStatus, SourceOrder, SourceUri, TenantId, VersionId};
 
 use crate::objects::Key;
 use crate::verify::Remedy;
@@ -149,7 +149,9 @@ fn head(dossier: &Dossier) -> Option<Mend> {
         kb: known.map_or(run.kb, |head| head.kb),
         source_uri: dossier.source_uri()?,
         source: run.source,
+        // Both are read from the other rows when this one is written.
         latest: None,
+        ledger_head: None,
     };
     Some(Mend::Document(head, first.created_at))
 }
@@ -164,6 +166,7 @@ fn run(dossier: &Dossier, facts: &VersionFacts) -> Option<Mend> {
         source_uri: dossier.source_uri()?,
         content_hash: facts.content_hash,
         source: None,
+        status: ended(facts.state, None),
         superseded: facts.state == VersionState::Superseded,
         created_at: facts.created_at,
     }))
@@ -185,9 +188,22 @@ fn run_of(dossier: &Dossier, version: VersionId) -> Option<Mend> {
         source_uri: dossier.source_uri()?,
         content_hash: row.content_hash,
         source: dossier.head.as_ref().and_then(|head| head.source),
+        status: ended(row.state, known.map(|run| run.status)),
         superseded: row.state == VersionState::Superseded,
         created_at: fallback.or(told.map(|row| row.opened_at))?,
     }))
+}
+
+/// How the run of a version stands: as the version does, and as it is known where that has not
+/// come to its end.
+fn ended(state: VersionState, known: Option<RunStatus>) -> RunStatus {
+    match state {
+        VersionState::Ready | VersionState::Superseded => RunStatus::Succeeded,
+        VersionState::Canceled => RunStatus::Canceled,
+        VersionState::Failed | VersionState::Pending | VersionState::Processing => {
+            known.unwrap_or(RunStatus::Failed)
+        }
+    }
 }
 
 /// The last part of an address; what it was called before is lost with its row.

@@ -28,6 +28,11 @@ impl Engine {
             Some(bytes) if ContentHash::of(&bytes) != version.content_hash => {
                 "the original is not what was ingested"
             }
+            Some(bytes) if bytes.len() as u64 != version.size => {
+                let what = "the original has another size than the catalog tells";
+                let remedy = Remedy::Version(version.id);
+                return Ok(Some(Disagreement::of_version(version.id, what, remedy)));
+            }
             Some(_) => return Ok(None),
         };
         let remedy = Remedy::Nothing(NO_ORIGINAL);

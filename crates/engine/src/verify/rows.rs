@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use catalog::{
-    ActivationFile, Dossier, LedgerEntry, Served, UnitState, VersionFile, VersionState,
+    ActivationFile, Dossier, LedgerEntry, LedgerKind, Served, UnitState, VersionFile, VersionState,
     metadata_pairs, replay,
 };
-use model::{ContentHash, VersionId};
+use model::{ContentHash, RunStatus, VersionId};
 
 use super::{Disagreement, Remedy};
 
@@ -26,10 +26,35 @@ pub fn check(dossier: &Dossier) -> Vec<Disagreement> {
         return found.0;
     }
     let served = replay(&dossier.ledger);
+    let mut told = Findings(Vec::new());
+    activations(dossier, &served, &mut told);
+    versions(dossier, Some(&served), &mut told);
+    if !ends_as_known(dossier) {
+        if !told.0.is_empty() {
+            // So the other rows know of more, too; and what is left tells only a part.
+            found.say(None, "the ledger lacks its last entries", LEDGER);
+            versions(dossier, None, &mut found);
+            return found.0;
+        }
+        let what = "its row knows another end of the ledger";
+        found.say(None, what, Remedy::Document);
+    }
     head(dossier, &served, &mut found);
-    activations(dossier, &served, &mut found);
-    versions(dossier, Some(&served), &mut found);
+    found.0.extend(told.0);
     found.0
+}
+
+/// A chain does not show that its end is gone; the document's row does, where there is one.
+fn ends_as_known(dossier: &Dossier) -> bool {
+    let last = dossier.ledger.last();
+    // One that came back under an id it was promised has nothing in its ledger yet.
+    let ended =
+        |entry: &LedgerEntry| matches!(entry.kind, LedgerKind::Purged | LedgerKind::Removed);
+    match dossier.head.as_ref().map(|head| head.ledger_head) {
+        None => true,
+        Some(None) => last.is_none_or(ended),
+        Some(known) => known == last.map(|entry| entry.hash),
+    }
 }
 
 struct Findings(Vec<Disagreement>);
@@ -114,6 +139,7 @@ fn activations(dossier: &Dossier, served: &[Served], found: &mut Findings) {
             && row.opened_at == one.opened_at
             && row.closed_at == one.closed_at
             && row.cause == one.cause
+            && row.by == one.by
     };
     let mut left: Vec<&ActivationFile> = rows.iter().collect();
     for one in served {
@@ -184,6 +210,12 @@ fn version_row(
                 Remedy::Version(version.id)
             };
             wrong("its run brought other bytes", remedy);
+        }
+        Some(run) if version.is_finished() && run.status != RunStatus::Succeeded => {
+            wrong(
+                "it is finished, and its run says otherwise",
+                Remedy::Run(version.id),
+            );
         }
         Some(_) => {}
     }

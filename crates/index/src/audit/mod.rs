@@ -3,8 +3,10 @@
 //! In: one space as of one snapshot. Out: per version what is there, and every fault by
 //! chunk; then what belongs to nobody. Nothing comes from a cache, and a record that cannot
 //! be read is a fault, not the end of the audit. What holds: a chunk has its unit and its
-//! version, its vector under its own place where searches look for it, and one text entry
-//! with its own words; and nothing else is there.
+//! version, its vector under its own place where searches look for it, reused for its own text
+//! alone, and one text entry with its own words; and nothing else is there.
+
+mod reuse;
 
 mod texts;
 
@@ -22,6 +24,7 @@ use crate::slate::key;
 use crate::slate::store::Rows;
 use crate::snapshot::Snapshot;
 
+use reuse::Reuse;
 use texts::Texts;
 use vectors::Vectors;
 pub use vectors::of_version as vectors_of;
@@ -39,6 +42,7 @@ pub enum What {
     VectorChanged,
     VectorElsewhere,
     VectorUnfindable,
+    ReusedForAnother,
     StrayVector,
     NoText,
     TextChanged,
@@ -59,6 +63,7 @@ impl What {
             Self::VectorChanged => "the chunk's vector was changed",
             Self::VectorElsewhere => "the chunk's vector says it is another's",
             Self::VectorUnfindable => "no search can come upon the chunk's vector",
+            Self::ReusedForAnother => "another text would be given the chunk's vector",
             Self::StrayVector => "a vector has no chunk",
             Self::NoText => "the chunk is not in the text index",
             Self::TextChanged => "the chunk's text entry was changed",
@@ -127,17 +132,20 @@ pub struct SpaceAudit {
     space: Space,
     vectors: Vectors,
     texts: Texts,
+    reuse: Reuse,
 }
 
 impl SpaceAudit {
     pub(crate) async fn begin(snapshot: Snapshot, space: Space) -> Result<Self, Error> {
         let vectors = Vectors::read(&snapshot, space).await?;
         let texts = Texts::read(&snapshot, space).await?;
+        let reuse = Reuse::read(&snapshot, space).await?;
         Ok(Self {
             snapshot,
             space,
             vectors,
             texts,
+            reuse,
         })
     }
 

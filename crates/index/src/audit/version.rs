@@ -35,7 +35,7 @@ pub async fn audit(audit: &mut SpaceAudit, version: VersionId) -> Result<Version
         faults: Vec::new(),
     };
     let mut units = units(audit, version, &mut found.faults).await?;
-    let seen = chunks(audit, version, &mut found).await?;
+    let seen = chunks(audit, version, &units, &mut found).await?;
     let held = !units.is_empty() || !seen.is_empty();
     let kept = record.is_some_and(|record| record.state != State::Forgotten);
     if held && (!kept || found.number.is_none()) {
@@ -99,7 +99,7 @@ async fn units(
     audit: &SpaceAudit,
     version: VersionId,
     faults: &mut Vec<Fault>,
-) -> Result<BTreeMap<UnitName, Option<UnitRecord>>, Error> {
+) -> Result<Units, Error> {
     let mut units = BTreeMap::new();
     let prefix = key::of_version(key::UNIT, &audit.space, version);
     let mut rows = Rows::under(audit.snapshot.db(), &prefix).await?;
@@ -117,9 +117,12 @@ async fn units(
     Ok(units)
 }
 
+type Units = BTreeMap<UnitName, Option<UnitRecord>>;
+
 async fn chunks(
     audit: &mut SpaceAudit,
     version: VersionId,
+    units: &Units,
     found: &mut VersionAudit,
 ) -> Result<BTreeMap<UnitName, Seen>, Error> {
     let mut seen: BTreeMap<UnitName, Seen> = BTreeMap::new();
@@ -145,7 +148,18 @@ async fn chunks(
             .ok()
             .filter(|_| seal::is_whole(&bytes));
         match record {
-            Some(record) => chunk(audit, id, record, mine, found).await?,
+            Some(record) => {
+                let unit = units.get(&id.unit).and_then(Option::as_ref);
+                let anothers = |unit: &UnitRecord| {
+                    let (of, input) = (&audit.space, &record.input_hash);
+                    audit.reuse.is_anothers(of, record.id, &unit.model, input)
+                };
+                if unit.is_some_and(anothers) {
+                    let what = What::ReusedForAnother;
+                    found.faults.push(Fault::of_chunk(&id, what));
+                }
+                chunk(audit, id, record, mine, found).await?;
+            }
             None => found.faults.push(Fault::of_chunk(&id, What::ChunkChanged)),
         }
     }

@@ -163,6 +163,12 @@ pub fn read_number(key: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(*last))
 }
 
+/// What a reuse key leads from: `tenant | model | 00 | input`.
+pub fn reuse_source(key: &[u8]) -> &[u8] {
+    let end = key.len().saturating_sub(SPACE_BYTES + 4);
+    key.get(1..end).unwrap_or_default()
+}
+
 /// Reads `space | id` from the end of a reuse key.
 pub fn read_reuse(key: &[u8]) -> Option<(Space, u32)> {
     let at = key.len().checked_sub(SPACE_BYTES + 4)?;
