@@ -3,7 +3,8 @@
 //! A table is asked only for the blocks something could lie in. What a tombstone or a newer
 //! record hides from every reader is found here all the same.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::sync::Arc;
 
 use futures::TryStreamExt as _;
@@ -151,18 +152,19 @@ impl Traces {
             for kind in [key::UNIT, key::CHUNK] {
                 prefixes.push(key::of_version(kind, &one.space, one.version));
             }
-            if !numbers.contains_key(&one.space) {
-                let record = store::get(&view, key::of_space(key::SPACE, &one.space)).await?;
-                let record = record.and_then(|bytes| SpaceRecord::read(&bytes).ok());
-                let dimensions = record.map_or(0, |record| record.dimensions as usize);
-                numbers.insert(one.space, (dimensions, BTreeSet::new()));
-                for kind in [key::VECTOR, key::POSTING] {
-                    prefixes.push(key::of_space(kind, &one.space));
+            let numbers = match numbers.entry(one.space) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => {
+                    for kind in [key::VECTOR, key::POSTING] {
+                        prefixes.push(key::of_space(kind, &one.space));
+                    }
+                    let record = store::get(&view, key::of_space(key::SPACE, &one.space)).await?;
+                    let record = record.and_then(|bytes| SpaceRecord::read(&bytes).ok());
+                    let dimensions = record.map_or(0, |record| record.dimensions as usize);
+                    new.insert((dimensions, BTreeSet::new()))
                 }
-            }
-            if let Some((_, numbers)) = numbers.get_mut(&one.space) {
-                numbers.insert(one.number);
-            }
+            };
+            numbers.1.insert(one.number);
         }
         let versions = gone.iter().map(|one| (one.space, one.version)).collect();
         Ok(Self {
