@@ -238,9 +238,9 @@ async fn a_ledger_that_lost_its_end_is_named_and_nothing_is_made_of_the_rest() {
     mill.ingest(folder.path());
     mill.ok(&["documents", "deactivate", path(&folder.file("a.md"))]);
     let before = mill.digest();
-    let mut stores = Stores::open(&mill.data()).await;
     let document = &mill.lines(&["documents", "--all", "--json"])[0];
     let id = text(&document["document_id"]).parse().unwrap();
+    let mut stores = Stores::open(&mill.data()).await;
     let last = "DELETE FROM ledger WHERE document_id = $1 AND kind = 'deactivated'";
     stores.execute(last, id).await;
     stores.close().await;
