@@ -1,14 +1,19 @@
 //! How much time a document may take, over all attempts at reading it.
 //!
 //! An attempt ends with the first page that hurts, so a document of many such pages would be
-//! begun again and again. All attempts together have the time of three: two are for finding
-//! out what hurts, and one is kept for reading what does not.
+//! begun again and again. All attempts together have the time of three. The last of them reads
+//! again what an earlier one has read, and puts it together too, which that one did not come to:
+//! so none takes more than a third of what is left, and once three quarters of all are used up
+//! no further page is looked for.
 
 use std::time::Duration;
 
 use crate::settings::Settings;
 
 const ATTEMPTS: u32 = 3;
+
+/// Processor time is limited in whole seconds, the nearest.
+const TICK: Duration = Duration::from_secs(1);
 
 /// Processor time, and time on the clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -22,6 +27,13 @@ impl Time {
         Self {
             cpu: self.cpu * many,
             wall: self.wall * many,
+        }
+    }
+
+    fn part(self, of: u32) -> Self {
+        Self {
+            cpu: self.cpu / of,
+            wall: self.wall / of,
         }
     }
 
@@ -88,15 +100,23 @@ impl Allowance {
     }
 
     /// For an attempt that may find another page that hurts; `None` once the time for that is
-    /// used up. Processor time is counted in whole seconds.
+    /// used up.
     pub(crate) fn to_search(&self) -> Option<Time> {
-        let left = self.one.times(ATTEMPTS - 1).less(self.used);
-        let some = left.cpu >= Duration::from_secs(1) && !left.wall.is_zero();
-        some.then(|| left.at_most(self.one))
+        let left = self.left();
+        let kept = self.one.times(ATTEMPTS).part(4);
+        let mut attempt = left.part(3).at_most(self.one);
+        attempt.cpu = attempt.cpu.max(TICK);
+        let enough = left.cpu >= kept.cpu.max(attempt.cpu + TICK) && left.wall >= kept.wall;
+        (enough && !attempt.wall.is_zero()).then_some(attempt)
     }
 
-    /// For the attempt after which there is none.
-    pub(crate) fn to_end(&self) -> Time {
-        self.one.times(ATTEMPTS).less(self.used).at_most(self.one)
+    /// For an attempt at what has been read before; `None` once all time is used up.
+    pub(crate) fn to_end(&self) -> Option<Time> {
+        let left = self.left();
+        (left.cpu >= TICK / 2 && !left.wall.is_zero()).then_some(left)
+    }
+
+    fn left(&self) -> Time {
+        self.one.times(ATTEMPTS).less(self.used)
     }
 }

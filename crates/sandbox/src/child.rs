@@ -10,7 +10,10 @@ use parse::Format;
 
 use crate::confine;
 use crate::pieces;
-use crate::protocol::{Kind, ONE_PIECE, Request, Setup, Want, put_frame, read_frame, write_frame};
+use crate::protocol::{
+    Kind, Note, ONE_PIECE, Request, Setup, Want, put_frame, read_frame, write_frame,
+};
+use crate::usage;
 
 /// Sees each document before it is parsed; a test's child misbehaves here.
 pub type Before = fn(&[u8]);
@@ -92,9 +95,12 @@ fn parsed(request: &Request, document: Vec<u8>, to: &mut impl Write) -> io::Resu
         Ok(Format::Pdf) => {
             let mut told = Ok(());
             let mut tell = |page: u32| {
-                let note = page.to_le_bytes();
+                let note = Note {
+                    page,
+                    cpu: usage::cpu(),
+                };
                 told = std::mem::replace(&mut told, Ok(()))
-                    .and_then(|()| write_frame(to, Kind::Page, &note));
+                    .and_then(|()| write_frame(to, Kind::Page, &note.encoded()));
             };
             let document = Arc::new(document);
             let parsed = parse::pdf::parse_shared(document, &request.limits, options, &mut tell);

@@ -4,6 +4,7 @@
 //! takes away. What the kernel does not offer is reported, not pretended.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, Ruleset, RulesetAttr, RulesetCreatedAttr,
@@ -121,7 +122,8 @@ fn suite_of(program: &Path) -> Option<PathBuf> {
 
 /// From now on so much CPU time is left. The kernel ends the process when it is used up.
 pub(crate) fn limit_cpu(seconds: u64) {
-    let used = cpu().as_secs() + 1;
+    // Limits are in whole seconds; the nearest, so that a child with nothing behind it has no more.
+    let used = (cpu() + Duration::from_millis(500)).as_secs();
     let limit = Rlimit {
         current: Some(used + seconds),
         maximum: getrlimit(Resource::Cpu).maximum,

@@ -21,7 +21,12 @@ pub enum Death {
 impl Death {
     /// Whether it was used up bit by bit: then the page at hand need not be the cause.
     pub fn adds_up(&self) -> bool {
-        matches!(self, Self::Cpu | Self::Memory | Self::Wall)
+        self.is_of_time() || matches!(self, Self::Memory)
+    }
+
+    /// Whether more time would have helped, for all that is known.
+    pub(crate) fn is_of_time(&self) -> bool {
+        matches!(self, Self::Cpu | Self::Wall)
     }
 }
 

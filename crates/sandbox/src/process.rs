@@ -12,7 +12,9 @@ use tokio::time::{Instant, timeout};
 
 use crate::allowance::Time;
 use crate::error::{Death, Error};
-use crate::protocol::{Answer, HEAD, Holds, Kind, ONE_PIECE, Request, Setup, head, head_of};
+use crate::protocol::{
+    Answer, HEAD, Holds, Kind, Note, ONE_PIECE, Reached, Request, Setup, head, head_of,
+};
 use crate::settings::{Program, Settings};
 use crate::usage::{cpu_of, peak_bytes};
 
@@ -36,6 +38,20 @@ enum Missing {
     Closed,
     Silent,
     Wrong(io::Error),
+}
+
+/// What a child has said of its way through the pages.
+#[derive(Default)]
+struct Progress {
+    note: Option<Note>,
+    last: u32,
+}
+
+impl Progress {
+    fn take(&mut self, note: &[u8]) {
+        self.note = Note::decoded(note);
+        self.last = self.last.max(self.note.map_or(0, |note| note.page));
+    }
 }
 
 impl Process {
@@ -144,8 +160,8 @@ impl Process {
         let sending = self.send_all(&frames);
         match timeout(request.wall, sending).await {
             Ok(Ok(())) => self.answer(until, settings).await,
-            Ok(Err(_)) => Ok(self.died(None).await),
-            Err(_) => Ok(self.ended(Death::Wall, None).await),
+            Ok(Err(_)) => Ok(self.died(&Progress::default()).await),
+            Err(_) => Ok(self.ended(Death::Wall, &Progress::default()).await),
         }
     }
 
@@ -189,22 +205,22 @@ impl Process {
     }
 
     async fn answer(&mut self, until: Instant, settings: &Settings) -> Result<Answer, Error> {
-        let mut page = None;
+        let mut progress = Progress::default();
         let limit = settings.output_bytes.max(SMALL);
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match self.next(settings.silence.min(left), limit).await {
-                Ok((Kind::Page, note)) => page = page_of(&note),
+                Ok((Kind::Page, note)) => progress.take(&note),
                 Ok((kind, payload)) => {
-                    let answer = self.decode(kind, payload, page, settings)?;
+                    let answer = self.decode(kind, payload, &progress, settings)?;
                     self.done(settings).await?;
                     return Ok(answer);
                 }
                 Err(Missing::Silent) if Instant::now() >= until => {
-                    return Ok(self.ended(Death::Wall, page).await);
+                    return Ok(self.ended(Death::Wall, &progress).await);
                 }
-                Err(Missing::Silent) => return Ok(self.ended(Death::Silence, page).await),
-                Err(Missing::Closed) => return Ok(self.died(page).await),
+                Err(Missing::Silent) => return Ok(self.ended(Death::Silence, &progress).await),
+                Err(Missing::Closed) => return Ok(self.died(&progress).await),
                 Err(Missing::Wrong(error)) => return Err(Error::Protocol(error.to_string())),
             }
         }
@@ -214,7 +230,7 @@ impl Process {
         &self,
         kind: Kind,
         payload: Vec<u8>,
-        page: Option<u32>,
+        progress: &Progress,
         settings: &Settings,
     ) -> Result<Answer, Error> {
         let wrong = |error: serde_json::Error| Error::Protocol(error.to_string());
@@ -222,11 +238,7 @@ impl Process {
             Kind::Parsed => Answer::Parsed(serde_json::from_slice(&payload).map_err(wrong)?),
             Kind::Refused => Answer::Refused(serde_json::from_slice(&payload).map_err(wrong)?),
             Kind::Image => Answer::Image(payload.into()),
-            Kind::Panicked => Answer::Died {
-                death: panicked(&payload),
-                page,
-                used: self.used(),
-            },
+            Kind::Panicked => self.dead(panicked(&payload), progress),
             Kind::TooLarge => {
                 let limit = settings.output_bytes;
                 return Err(Error::Output { limit });
@@ -252,17 +264,46 @@ impl Process {
     }
 
     /// Ends it for a reason of ours.
-    async fn ended(&mut self, death: Death, page: Option<u32>) -> Answer {
-        let used = self.used();
+    async fn ended(&mut self, death: Death, progress: &Progress) -> Answer {
+        let answer = self.dead(death, progress);
         let _ = self.kill().await;
-        Answer::Died { death, page, used }
+        answer
     }
 
     /// It ended by itself.
-    async fn died(&mut self, page: Option<u32>) -> Answer {
-        let used = self.used();
+    async fn died(&mut self, progress: &Progress) -> Answer {
+        // Before it is asked how it ended: after that nobody knows what it used.
+        let (reached, used) = (self.reached(progress), self.used());
         let death = self.death().await;
-        Answer::Died { death, page, used }
+        Answer::Died {
+            death,
+            reached,
+            used,
+        }
+    }
+
+    fn dead(&self, death: Death, progress: &Progress) -> Answer {
+        Answer::Died {
+            death,
+            reached: self.reached(progress),
+            used: self.used(),
+        }
+    }
+
+    fn reached(&self, progress: &Progress) -> Reached {
+        match progress.note {
+            None => Reached::NoPage,
+            Some(note) if note.page == 0 => Reached::End {
+                last: progress.last,
+            },
+            Some(note) => {
+                let here = self.cpu().map(|now| now.saturating_sub(note.cpu));
+                Reached::Page {
+                    page: note.page,
+                    most: here.is_none_or(|here| here * 2 >= self.used().cpu),
+                }
+            }
+        }
     }
 
     /// Since it was asked last.
@@ -305,11 +346,6 @@ impl Process {
 
 fn panicked(words: &[u8]) -> Death {
     Death::Crashed(first_line(&String::from_utf8_lossy(words)))
-}
-
-fn page_of(note: &[u8]) -> Option<u32> {
-    let bytes = note.try_into().ok()?;
-    Some(u32::from_le_bytes(bytes)).filter(|page| *page > 0)
 }
 
 fn cause(status: ExitStatus, words: &str) -> Death {

@@ -136,8 +136,10 @@ impl Request {
     }
 
     pub(crate) fn within(self, time: Time) -> Self {
+        // To the nearest: a moment short of two seconds is not one.
+        let cpu = time.cpu + Duration::from_millis(500);
         Self {
-            cpu_seconds: time.cpu.as_secs().max(1),
+            cpu_seconds: cpu.as_secs().max(1),
             wall: time.wall,
             ..self
         }
@@ -150,12 +152,54 @@ pub(crate) enum Answer {
     Parsed(Box<Parsed>),
     Image(Bytes),
     Refused(parse::Error),
-    /// `page` is the last one the child began, counted from 1; none once it had begun all.
     Died {
         death: Death,
-        page: Option<u32>,
+        reached: Reached,
         used: Time,
     },
+}
+
+/// How far a child had come when it died.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reached {
+    NoPage,
+    /// It was at this page, counted from 1, and most of its time had gone there, or had not.
+    Page {
+        page: u32,
+        most: bool,
+    },
+    /// It had read all it was to read, up to this page, and was putting them together.
+    End {
+        last: u32,
+    },
+}
+
+/// A page that a child begins, counted from 1, or 0 after the last; and the processor time it
+/// had used by then, since it began to exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Note {
+    pub(crate) page: u32,
+    pub(crate) cpu: Duration,
+}
+
+impl Note {
+    const BYTES: usize = 12;
+
+    pub(crate) fn encoded(self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..4].copy_from_slice(&self.page.to_le_bytes());
+        bytes[4..].copy_from_slice(&(self.cpu.as_micros() as u64).to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn decoded(bytes: &[u8]) -> Option<Self> {
+        let (page, cpu) = bytes.split_first_chunk()?;
+        let cpu = u64::from_le_bytes(cpu.try_into().ok()?);
+        Some(Self {
+            page: u32::from_le_bytes(*page),
+            cpu: Duration::from_micros(cpu),
+        })
+    }
 }
 
 /// Reads a frame's head: its kind, and how long the rest is.
