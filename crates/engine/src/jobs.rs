@@ -260,6 +260,7 @@ impl Engine {
                 .await?;
             let next = unseen.last().map(|last| last.document);
             let whole = unseen.len() == REMOVALS as usize;
+            // Where it cannot be told, as below a folder that cannot be read, it stays.
             let is_gone = |one: &Unseen| {
                 let there = in_last.contains(&one.source_uri)
                     || listing.folder.contains(&one.source_uri).unwrap_or(true);

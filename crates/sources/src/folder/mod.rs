@@ -82,10 +82,11 @@ impl Folder {
         Walk::new(self.roots.clone(), from)
     }
 
-    /// Whether a walk would find this file now: it is there and no rule hides it.
+    /// Whether a walk would find this file now: it is there and no rule hides it. An error
+    /// when that cannot be told.
     pub fn contains(&self, uri: &SourceUri) -> Result<bool, Error> {
         let path = uri::to_path(uri)?;
-        Ok(walk::finds(&self.roots, &path))
+        walk::finds(&self.roots, &path)
     }
 
     /// Whether the file would belong here if it existed.

@@ -8,6 +8,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 
+use rustix::fs::{Mode, OFlags};
 use tempfile::TempDir;
 
 use super::*;
@@ -162,4 +163,32 @@ fn a_folder_knows_what_it_would_still_find() {
     assert!(!folder.contains(&uri("a/1.txt")).unwrap());
     assert!(folder.covers(&uri("a/1.txt")));
     assert!(!folder.covers(&uri::of_path(Path::new("/elsewhere.txt"))));
+}
+
+#[test]
+fn what_lies_below_a_folder_that_cannot_be_read_is_not_called_gone() {
+    let dir = folder(&["a.txt"]);
+    let root = dir.path().canonicalize().unwrap();
+    // Too long a way for anybody, an administrator too; each step of it is short enough.
+    let name = "d".repeat(255);
+    let mut at = fs::File::open(&root).unwrap();
+    let mut path = root.clone();
+    for _ in 0..17 {
+        rustix::fs::mkdirat(&at, &name, Mode::RWXU).unwrap();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let below = rustix::fs::openat(&at, &name, flags, Mode::empty()).unwrap();
+        at = below.into();
+        path.push(&name);
+    }
+    let folder = Folder::new(std::slice::from_ref(&root)).unwrap();
+    let below = folder.contains(&uri::of_path(&path.join("1.txt")));
+    assert!(matches!(below, Err(Error::Unreadable { .. })), "{below:?}");
+    assert!(folder.contains(&uri::of_path(&root.join("a.txt"))).unwrap());
+    assert!(
+        !folder
+            .contains(&uri::of_path(&root.join("b/1.txt")))
+            .unwrap()
+    );
+    fs::remove_file(root.join("a.txt")).unwrap();
+    assert!(!folder.contains(&uri::of_path(&root.join("a.txt"))).unwrap());
 }

@@ -1,11 +1,12 @@
 //! The walk itself: lazily, one folder's names in memory at a time.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, WalkBuilder};
 
 use super::{Batch, Cursor, Found, IGNORE_FILE, Problem};
-use crate::uri;
+use crate::{Error, uri};
 
 /// A walk under way. Keep it between batches; after a restart, make one from the cursor.
 pub struct Walk {
@@ -104,18 +105,41 @@ fn rules(root: &Path) -> WalkBuilder {
     builder
 }
 
-/// Looks only into the folders on the way to `path`.
-pub(super) fn finds(roots: &[PathBuf], path: &Path) -> bool {
+/// Looks only into the folders on the way to `path`. A folder that cannot be read hides
+/// what it holds: that is no answer, and never "no".
+pub(super) fn finds(roots: &[PathBuf], path: &Path) -> Result<bool, Error> {
     let Some(root) = roots.iter().find(|root| path.starts_with(root)) else {
-        return false;
+        return Ok(false);
     };
     let target = path.to_owned();
     let mut builder = rules(root);
     builder.filter_entry(move |entry| target.starts_with(entry.path()));
-    builder
-        .build()
-        .flatten()
-        .any(|entry| entry.path() == path && entry.file_type().is_some_and(|kind| kind.is_file()))
+    for entry in builder.build() {
+        match entry {
+            Ok(entry) if entry.path() == path => {
+                return Ok(entry.file_type().is_some_and(|kind| kind.is_file()));
+            }
+            Ok(_) => {}
+            Err(error) if is_missing(&error) => {}
+            Err(error) => return Err(unreadable(path, error)),
+        }
+    }
+    Ok(false)
+}
+
+fn is_missing(error: &ignore::Error) -> bool {
+    error
+        .io_error()
+        .is_some_and(|cause| cause.kind() == io::ErrorKind::NotFound)
+}
+
+fn unreadable(path: &Path, error: ignore::Error) -> Error {
+    Error::Unreadable {
+        path: path_of(&error).unwrap_or_else(|| path.to_owned()),
+        cause: error
+            .into_io_error()
+            .unwrap_or_else(|| io::ErrorKind::Other.into()),
+    }
 }
 
 fn problem(error: &ignore::Error) -> Problem {
