@@ -239,7 +239,9 @@ fn a_model_is_what_decides_its_vectors_whatever_its_folder_is_called() {
     let shorter = r#"{"max_seq_length": 10}"#;
     assert_eq!(name(&tensors, "sentence_bert_config.json", shorter), first);
     let mean = r#"{"pooling_mode_mean_tokens": true}"#;
+    let lower = r#"{"do_lower_case": true}"#;
     let others = [
+        name(&tensors, "sentence_bert_config.json", lower),
         name(&retrained, prompts, same),
         name(&tensors, prompts, "{}"),
         name(&tensors, "1_Pooling/config.json", mean),
@@ -247,6 +249,79 @@ fn a_model_is_what_decides_its_vectors_whatever_its_folder_is_called() {
     for other in others {
         assert_ne!(other, first);
     }
+}
+
+/// One file of a folder, changed in one place.
+fn change(file: &Path, within: &str, value: serde_json::Value) {
+    let mut json: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    *json.pointer_mut(within).unwrap() = value;
+    edit(file, &json.to_string());
+}
+
+#[test]
+fn a_token_without_a_word_vector_is_found_when_the_folder_is_opened() {
+    let (beyond, last) = (VOCAB.len(), VOCAB.len() - 1);
+    let added = |id: usize| ("/added_tokens/0", json!({"id": id, "content": "[DOC]"}));
+    let around = |id: usize| ("/post_processor/sep/1", json!(id));
+    let open = |(within, value)| {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &tensors());
+        change(&folder.path().join("tokenizer.json"), within, value);
+        LocalEmbedder::open(&LocalSettings::of(folder.path())).map(|_| ())
+    };
+    for with in [added, around] {
+        assert!(open(with(last)).is_ok());
+        let refused = open(with(beyond)).unwrap_err().to_string();
+        assert!(
+            refused.ends_with("8 word vectors, and tokenizer.json gives ids up to 8"),
+            "{refused}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_folder_that_asks_for_lower_case_gets_it_before_the_tokenizer() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &tensors());
+    let tokenizer = folder.path().join("tokenizer.json");
+    change(&tokenizer, "/normalizer/lowercase", json!(false));
+    let open = || LocalEmbedder::open(&LocalSettings::of(folder.path())).unwrap();
+    let texts = [
+        "MILL Stones [SEP]".to_owned(),
+        "mill stones [sep]".to_owned(),
+    ];
+    let as_written = open().embed_passages(&texts).await.unwrap();
+    assert_ne!(as_written[0], as_written[1]);
+
+    let lower = r#"{"do_lower_case": true}"#;
+    edit(&folder.path().join("sentence_bert_config.json"), lower);
+    let lowering = open();
+    let vectors = lowering.embed_passages(&texts).await.unwrap();
+    assert_eq!(vectors[0], as_written[1]);
+    assert_eq!(vectors[1], as_written[1]);
+    let [shouted, said] = texts.map(|text| lowering.tokens().count(&text));
+    assert_eq!(shouted, said);
+}
+
+#[test]
+fn a_prompt_that_is_read_and_not_pooled_is_refused_by_name() {
+    let open = |pooling: &str, prompts: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &tensors());
+        edit(&folder.path().join("1_Pooling/config.json"), pooling);
+        let file = folder.path().join("config_sentence_transformers.json");
+        edit(&file, prompts);
+        LocalEmbedder::open(&LocalSettings::of(folder.path())).map(|_| ())
+    };
+    let mean = r#"{"pooling_mode_mean_tokens": true, "include_prompt": false}"#;
+    let first = r#"{"pooling_mode_cls_token": true, "include_prompt": false}"#;
+    let prompted = r#"{"prompts": {"query": "turn "}}"#;
+    let refused = open(mean, prompted).unwrap_err().to_string();
+    assert!(refused.contains("leaves out the prompt"), "{refused}");
+    // Nothing to leave out, or nothing it would change.
+    assert!(open(mean, "{}").is_ok());
+    assert!(open(first, prompted).is_ok());
 }
 
 #[tokio::test]

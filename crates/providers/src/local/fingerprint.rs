@@ -1,9 +1,9 @@
 //! What tells a local model from another that is called the same.
 //!
 //! Everything that decides a vector is in it: the weights, the tokenizer, how the layers are
-//! run, the pooling and the prefixes. How much the model reads is not: no input is cut, so
-//! the vector of one that is accepted does not depend on it. Nor is the precision, which
-//! the name says in words.
+//! run, the pooling, the prefixes and the lower case. How much the model reads is not: no
+//! input is cut, so the vector of one that is accepted does not depend on it. Nor is the
+//! precision, which the name says in words.
 
 use model::ContentHash;
 use rayon::prelude::*;
@@ -34,8 +34,10 @@ pub fn fingerprint(folder: &Folder, tokenizer: &[u8], weights: &[u8]) -> String 
 /// What neither the weights nor the tokenizer say.
 fn how(folder: &Folder) -> String {
     let config = &folder.config;
+    // Said only where it is so: models were named before it was asked.
+    let lower_case = if folder.lower_case { " lower case" } else { "" };
     format!(
-        "heads {} layers {} epsilon {:08x} {:?} {:?}",
+        "heads {} layers {} epsilon {:08x} {:?} {:?}{lower_case}",
         config.num_attention_heads,
         config.num_hidden_layers,
         config.layer_norm_eps.to_bits(),

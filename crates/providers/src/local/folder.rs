@@ -50,6 +50,8 @@ pub struct Folder {
     pub prefixes: Prefixes,
     /// Tokens of one input, special tokens included.
     pub max_length: usize,
+    /// Text goes to the tokenizer in lower case, whatever the tokenizer does with it then.
+    pub lower_case: bool,
 }
 
 #[derive(Deserialize)]
@@ -61,6 +63,7 @@ struct Module {
 #[derive(Default, Deserialize)]
 struct SentenceConfig {
     max_seq_length: Option<usize>,
+    do_lower_case: Option<bool>,
 }
 
 #[derive(Default, Deserialize)]
@@ -79,11 +82,13 @@ impl Folder {
         check(path, &config)?;
         let sentence: SentenceConfig = json(path, "sentence_bert_config.json")?.unwrap_or_default();
         let prompts = json(path, "config_sentence_transformers.json")?.unwrap_or_default();
+        let prefixes = prefixes(prompts);
         let limit = config.max_position_embeddings;
         Ok(Self {
             path: path.to_owned(),
-            pooling: pooling(path)?,
-            prefixes: prefixes(prompts),
+            pooling: pooling(path, &prefixes)?,
+            prefixes,
+            lower_case: sentence.do_lower_case == Some(true),
             max_length: sentence.max_seq_length.map_or(limit, |max| max.min(limit)),
             config,
         })
@@ -156,13 +161,13 @@ fn check(folder: &Path, config: &Config) -> Result<(), Error> {
 }
 
 /// A folder without modules is a plain BERT, and those are pooled by the mean.
-fn pooling(folder: &Path) -> Result<Pooling, Error> {
+fn pooling(folder: &Path, prefixes: &Prefixes) -> Result<Pooling, Error> {
     let modules: Vec<Module> = json(folder, "modules.json")?.unwrap_or_default();
     let mut pooling = Pooling::Mean;
     for module in modules {
         match module.r#type.rsplit('.').next().unwrap_or_default() {
             "Transformer" | "Normalize" => {}
-            "Pooling" => pooling = pooling_of(folder, &module.path)?,
+            "Pooling" => pooling = pooling_of(folder, &module.path, prefixes)?,
             other => {
                 return Err(Error::Unsupported {
                     path: folder.join("modules.json"),
@@ -174,13 +179,20 @@ fn pooling(folder: &Path) -> Result<Pooling, Error> {
     Ok(pooling)
 }
 
-fn pooling_of(folder: &Path, module: &str) -> Result<Pooling, Error> {
+fn pooling_of(folder: &Path, module: &str, prefixes: &Prefixes) -> Result<Pooling, Error> {
     let name = format!("{module}/config.json");
     let config: serde_json::Value = json(folder, &name)?.unwrap_or_default();
-    Pooling::from_config(&config).map_err(|what| Error::Unsupported {
-        path: folder.join(name),
+    let unsupported = |what: String| Error::Unsupported {
+        path: folder.join(&name),
         what,
-    })
+    };
+    let pooling = Pooling::from_config(&config).map_err(unsupported)?;
+    // The first token is pooled alone with or without a prompt behind it.
+    let leaves_out = config["include_prompt"] == false && pooling != Pooling::Cls;
+    if leaves_out && *prefixes != Prefixes::default() {
+        return Err(unsupported("pooling that leaves out the prompt".into()));
+    }
+    Ok(pooling)
 }
 
 /// Passages take the prompt named for them, else the default one.

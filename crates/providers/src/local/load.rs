@@ -46,7 +46,8 @@ impl Loading<'_> {
         const NAME: &str = "embeddings.word_embeddings.weight";
         let rows = self.weights.rows(NAME)?;
         if rows < vocabulary {
-            let what = format!("{rows} word vectors for {vocabulary} tokens");
+            let largest = vocabulary - 1;
+            let what = format!("{rows} word vectors, and tokenizer.json gives ids up to {largest}");
             return Err(self.folder.malformed("model.safetensors", what));
         }
         self.weights

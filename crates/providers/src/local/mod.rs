@@ -1,4 +1,4 @@
-//! A BERT-like sentence-embedding model, run in this process.
+//! A BERT sentence-embedding model, run in this process.
 //!
 //! In: a sentence-transformers folder. Out: unit vectors equal to the reference's.
 //! Inputs of any length share a group without padding: the tokens of a group are
@@ -44,6 +44,7 @@ impl LocalEmbedder {
         let words = folder.bytes("tokenizer.json")?;
         let weights = folder.bytes("model.safetensors")?;
         let tokenizer = Tokenizer::read(&folder.file("tokenizer.json"), &words)?;
+        let tokenizer = tokenizer.lowering(folder.lower_case);
         let precision = settings.precision;
         let bert = load::load(&folder, &weights, tokenizer.vocabulary(), precision)?;
         let fingerprint = fingerprint(&folder, &words, &weights);
@@ -120,7 +121,8 @@ fn info(folder: &Folder, tokenizer: &Tokenizer, name: ModelName) -> Result<Model
         max_batch_items: 128,
         max_batch_tokens: 32 * 1024,
         language_note: "all-MiniLM-L6-v2 and most models of its size were made for English; \
-                        for other languages name the folder of a model made for them",
+                        for other languages name the folder of a BERT with WordPiece made for \
+                        them, or an endpoint that serves another model",
     })
 }
 

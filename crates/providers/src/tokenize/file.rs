@@ -110,7 +110,12 @@ pub fn read(path: &Path, bytes: &[u8]) -> Result<Tokenizer, Error> {
         });
     }
     let (before, after) = surrounding(&file.post_processor).map_err(malformed)?;
+    let ids = file.model.vocab.values();
+    let ids = ids.chain(file.added_tokens.iter().map(|token| &token.id));
+    let largest = ids.chain(&before).chain(&after).max();
     Ok(Tokenizer {
+        lowers: false,
+        vocabulary: largest.map_or(0, |id| *id as usize + 1),
         words: words(file.normalizer, file.added_tokens),
         pieces: pieces(&file.model).map_err(malformed)?,
         before,
@@ -200,7 +205,6 @@ fn pieces(model: &WordPiece) -> Result<Pieces, String> {
         unknown: *unknown
             .ok_or_else(|| format!("`{}` is not in the vocabulary", model.unk_token))?,
         longest_word: model.max_input_chars_per_word,
-        vocabulary: model.vocab.values().max().map_or(0, |id| *id as usize + 1),
         trie,
     })
 }

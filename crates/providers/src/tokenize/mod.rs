@@ -13,6 +13,7 @@ mod file;
 mod trie;
 mod words;
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,11 +25,14 @@ use words::Words;
 
 /// WordPiece with BERT's normalisation, as one `tokenizer.json` describes it.
 pub struct Tokenizer {
+    /// Text is put in lower case before anything else sees it.
+    lowers: bool,
     words: Words,
     pieces: Pieces,
     /// Ids put before and after every input.
     before: Vec<u32>,
     after: Vec<u32>,
+    vocabulary: usize,
 }
 
 impl Tokenizer {
@@ -45,11 +49,27 @@ impl Tokenizer {
         file::read(path, bytes)
     }
 
+    /// As the folder around the file says. Not the normaliser's lower case: this one reaches
+    /// tokens written out in the text, and leaves accents alone.
+    pub(crate) fn lowering(self, lowers: bool) -> Self {
+        Self { lowers, ..self }
+    }
+
     /// Appends the ids of `text`, special tokens around it included.
     pub fn encode_into(&self, text: &str, ids: &mut Vec<u32>) {
         ids.extend(&self.before);
-        self.words.split(text, &mut Encoding::of(&self.pieces, ids));
+        self.split(text, ids);
         ids.extend(&self.after);
+    }
+
+    fn split(&self, text: &str, out: &mut impl Sink) {
+        let text = if self.lowers {
+            Cow::Owned(text.to_lowercase())
+        } else {
+            Cow::Borrowed(text)
+        };
+        self.words
+            .split(&text, &mut Encoding::of(&self.pieces, out));
     }
 
     pub fn encode(&self, text: &str) -> Vec<u32> {
@@ -65,15 +85,14 @@ impl Tokenizer {
 
     /// One more than the largest id this can produce.
     pub fn vocabulary(&self) -> usize {
-        self.pieces.vocabulary
+        self.vocabulary
     }
 }
 
 impl TokenCounter for Tokenizer {
     fn count(&self, text: &str) -> usize {
         let mut count = Count(0);
-        self.words
-            .split(text, &mut Encoding::of(&self.pieces, &mut count));
+        self.split(text, &mut count);
         count.0
     }
 
@@ -90,7 +109,6 @@ struct Pieces {
     continuation: u32,
     unknown: u32,
     longest_word: usize,
-    vocabulary: usize,
 }
 
 impl Pieces {
