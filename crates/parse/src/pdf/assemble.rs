@@ -83,6 +83,9 @@ fn disclose(pages: &[PageText], builder: &mut TextBuilder) {
         if page.cut_short {
             let reason = "the page unpacks to more than a page may hold";
             builder.gap(Some((page.number, page.number)), reason);
+        } else if page.damaged {
+            let reason = "the page is damaged and could not be read to its end";
+            builder.gap(Some((page.number, page.number)), reason);
         } else if page.is_scan() {
             match page.recognised {
                 Some(0) => builder.gap(Some((page.number, page.number)), scan::NO_WORDS),

@@ -99,21 +99,28 @@ pub(super) fn read_page<'a>(
     };
     reader.run(&stream, page.resources());
     reader.out.cut_short = reader.inflater.spent();
+    reader.out.damaged = reader.inflater.damaged();
     reader.out
 }
 
 /// Decoded here rather than by the page, which would keep it for as long as the file is open.
 fn content_stream(page: &Page<'_>, inflater: &mut Inflater) -> Vec<u8> {
-    if let Some(stream) = page.raw().get::<Stream<'_>>(b"Contents") {
+    let raw = page.raw();
+    if let Some(stream) = raw.get::<Stream<'_>>(b"Contents") {
         return inflater.unpack(&stream).unwrap_or_default();
     }
-    let parts = page.raw().get::<Array<'_>>(b"Contents");
-    let parts = parts
-        .iter()
-        .flat_map(hayro_syntax::object::Array::iter::<Stream<'_>>);
+    let Some(parts) = raw.get::<Array<'_>>(b"Contents") else {
+        if raw.contains_key(b"Contents") {
+            inflater.miss();
+        }
+        return Vec::new();
+    };
     let mut all = Vec::new();
-    for part in parts {
-        all.extend(inflater.unpack(&part).unwrap_or_default());
+    for part in parts.iter::<Object<'_>>() {
+        match part {
+            Object::Stream(part) => all.extend(inflater.unpack(&part).unwrap_or_default()),
+            _ => inflater.miss(),
+        }
         all.push(b' ');
     }
     all

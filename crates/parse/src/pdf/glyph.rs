@@ -126,4 +126,6 @@ pub(super) struct Content {
     pub(super) unmapped: usize,
     /// The page wanted to unpack more than it may.
     pub(super) cut_short: bool,
+    /// Not all of it could be unpacked.
+    pub(super) damaged: bool,
 }

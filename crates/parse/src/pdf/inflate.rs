@@ -6,9 +6,8 @@
 //! its own sizes is never believed. The few other packings are counted once they are out.
 
 use std::collections::HashSet;
-use std::io::Read;
 
-use flate2::read::{DeflateDecoder, ZlibDecoder};
+use flate2::{Decompress, FlushDecompress, Status};
 use hayro_syntax::object::{Array, Dict, Name, Object, ObjectIdentifier, Stream};
 
 use crate::{Budget, Error, Limits};
@@ -26,6 +25,7 @@ pub(super) struct Inflater {
     forms: u32,
     counted: HashSet<ObjectIdentifier>,
     spent: bool,
+    damaged: bool,
 }
 
 impl Inflater {
@@ -37,6 +37,7 @@ impl Inflater {
             forms: 0,
             counted: HashSet::new(),
             spent: false,
+            damaged: false,
         }
     }
 
@@ -45,6 +46,7 @@ impl Inflater {
         self.of_page = PAGE_BYTES.min(self.limit);
         self.forms = PAGE_FORMS;
         self.spent = false;
+        self.damaged = false;
     }
 
     /// Whether the page at hand wanted more than it may have.
@@ -52,7 +54,17 @@ impl Inflater {
         self.spent
     }
 
-    /// Whether the whole document did.
+    /// Notes that something of the page at hand is not there.
+    pub(super) fn miss(&mut self) {
+        self.damaged = true;
+    }
+
+    /// Whether something of the page at hand could not be unpacked, or not to its end.
+    pub(super) fn damaged(&self) -> bool {
+        self.damaged
+    }
+
+    /// Whether the whole document wanted more than it may have.
     pub(super) fn within(&self) -> Result<(), Error> {
         if self.left > 0 {
             return Ok(());
@@ -72,12 +84,15 @@ impl Inflater {
     /// A stream's bytes; none if they are beyond a budget or not to be made out.
     pub(super) fn unpack(&mut self, stream: &Stream<'_>) -> Option<Vec<u8>> {
         let room = self.of_page.min(self.left);
-        let bytes = if is_deflated(stream) {
+        let (bytes, whole) = if is_deflated(stream) {
             deflated(stream, room)
         } else {
-            stream.decoded_data().ok().map(std::borrow::Cow::into_owned)
+            let bytes = stream.decoded_data().map(std::borrow::Cow::into_owned);
+            // A packing that is unknown is passed over, and its bytes are taken for plain ones.
+            let whole = bytes.is_ok() && names(stream).iter().all(|name| is_known(name));
+            (bytes.unwrap_or_default(), whole)
         };
-        let bytes = bytes?;
+        self.damaged |= !whole;
         self.count(stream, bytes.len() as u64)?;
         Some(bytes)
     }
@@ -113,6 +128,21 @@ fn is_flate(name: &[u8]) -> bool {
     matches!(name, b"FlateDecode" | b"Fl")
 }
 
+fn is_known(name: &[u8]) -> bool {
+    const OTHERS: [&[u8]; 9] = [
+        b"LZWDecode",
+        b"LZW",
+        b"ASCII85Decode",
+        b"A85",
+        b"ASCIIHexDecode",
+        b"AHx",
+        b"RunLengthDecode",
+        b"RL",
+        b"Crypt",
+    ];
+    is_flate(name) || OTHERS.contains(&name)
+}
+
 fn names(stream: &Stream<'_>) -> Vec<Vec<u8>> {
     let dict = stream.dict();
     if let Some(name) = dict.get::<Name<'_>>(b"Filter") {
@@ -123,22 +153,75 @@ fn names(stream: &Stream<'_>) -> Vec<Vec<u8>> {
     several.map(|name| name.to_vec()).collect()
 }
 
-/// One byte more than there is room for, at most: enough to tell.
-fn deflated(stream: &Stream<'_>, room: u64) -> Option<Vec<u8>> {
+/// One byte more than there is room for, at most: enough to tell. And whether that is all.
+fn deflated(stream: &Stream<'_>, room: u64) -> (Vec<u8>, bool) {
     let mut bytes = stream.raw_data().into_owned();
+    let mut whole = true;
     for _ in names(stream) {
-        bytes = inflate(&bytes, room + 1);
+        let (inflated, ended) = inflate(&bytes, room + 1);
+        bytes = inflated;
+        whole &= ended == Ended::Well || ended == Ended::Early && is_tidy(&bytes);
     }
-    Some(bytes)
+    (bytes, whole)
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    Well,
+    /// There is less of it than it says.
+    Early,
+    Wrong,
+}
+
+/// What stands before the data itself, to say of what kind it is.
+const HEAD: usize = 2;
+
 /// As much as can be made out: files with a wrong checksum or a missing end are common.
-fn inflate(bytes: &[u8], most: u64) -> Vec<u8> {
-    let mut out = Vec::new();
-    let zlib = ZlibDecoder::new(bytes).take(most).read_to_end(&mut out);
-    if zlib.is_err() && out.is_empty() {
-        // An error here leaves what came before it, which is all that is to be had.
-        let _ = DeflateDecoder::new(bytes).take(most).read_to_end(&mut out);
+fn inflate(bytes: &[u8], most: u64) -> (Vec<u8>, Ended) {
+    let (out, ended) = run(Decompress::new(true), bytes, most);
+    if ended != Ended::Wrong {
+        return (out, ended);
     }
-    out
+    // Without the checksum, or without a head if it is that which is wrong.
+    let bare = if out.is_empty() {
+        bytes
+    } else {
+        &bytes[HEAD.min(bytes.len())..]
+    };
+    let again = run(Decompress::new(false), bare, most);
+    if again.0.len() >= out.len() {
+        again
+    } else {
+        (out, ended)
+    }
+}
+
+fn run(mut machine: Decompress, bytes: &[u8], most: u64) -> (Vec<u8>, Ended) {
+    const STEP: usize = 64 << 10;
+    let mut out = Vec::new();
+    loop {
+        let before = (machine.total_in(), machine.total_out());
+        let room = most.saturating_sub(out.len() as u64).min(STEP as u64);
+        if room == 0 {
+            return (out, Ended::Well);
+        }
+        out.reserve(room as usize);
+        let rest = &bytes[before.0 as usize..];
+        let status = machine.decompress_vec(rest, &mut out, FlushDecompress::None);
+        let stands = before == (machine.total_in(), machine.total_out());
+        match status {
+            Ok(Status::StreamEnd) => return (out, Ended::Well),
+            Ok(_) if stands => return (out, Ended::Early),
+            Ok(_) => {}
+            Err(_) => return (out, Ended::Wrong),
+        }
+    }
+}
+
+/// Whether instructions end where a page's may: what lacks its last bytes seldom lacks a word.
+fn is_tidy(instructions: &[u8]) -> bool {
+    let end = instructions.trim_ascii_end();
+    [&b"ET"[..], b"Q", b"EMC"]
+        .iter()
+        .any(|last| end.ends_with(last))
 }

@@ -29,6 +29,8 @@ pub(super) struct PageText {
     pub(super) unmapped: usize,
     /// It would have unpacked more than a page may.
     pub(super) cut_short: bool,
+    /// Not all of it could be unpacked.
+    pub(super) damaged: bool,
     /// How many words were recognised on it, where somebody tried.
     pub(super) recognised: Option<usize>,
 }
@@ -79,6 +81,7 @@ impl<'a> Reader<'_, 'a> {
             glyphs: content.glyphs.len(),
             unmapped: content.unmapped,
             cut_short: content.cut_short,
+            damaged: content.damaged,
             recognised: None,
         }
     }

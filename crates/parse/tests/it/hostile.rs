@@ -124,6 +124,52 @@ fn a_page_that_unpacks_without_end_costs_that_page() {
 }
 
 #[test]
+fn a_page_that_is_damaged_is_read_as_far_as_it_goes_and_disclosed() {
+    let line = |n| {
+        format!(
+            "BT /F 9 Tf 72 {} Td (Line {n} of these.) Tj ET\n",
+            750 - 12 * n
+        )
+    };
+    let lines: String = (0..60).map(line).collect();
+    let whole = deflated(&lines);
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2..][..8].fill(0xff);
+    let cut = whole[..whole.len() / 2].to_vec();
+    let mut unchecked = whole.clone();
+    *unchecked.last_mut().unwrap() ^= 0xff;
+    let endless = whole[..whole.len() - 4].to_vec();
+    let garbage = b"no such packing".to_vec();
+    let pages = [whole, flipped, cut, garbage, unchecked, endless];
+    let parsed = parse_as("a.pdf", &samples::pdf::packed(&pages)).unwrap();
+    let gaps: Vec<_> = parsed.gaps.iter().filter_map(|gap| gap.pages).collect();
+    assert_eq!(gaps, [(2, 2), (3, 3), (4, 4)]);
+    assert!(parsed.gaps.iter().all(|gap| gap.reason.contains("damaged")));
+    let first_lines = parsed.text.matches("Line 0 of").count();
+    let last_lines = parsed.text.matches("Line 59 of").count();
+    assert_eq!((first_lines, last_lines), (5, 3));
+}
+
+#[test]
+fn a_page_whose_packing_or_instructions_are_unknown_is_disclosed() {
+    let page = |contents: &str| {
+        format!("<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents {contents}>>")
+    };
+    let objects = [
+        "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
+        "<</Type/Pages/Kids[3 0 R 4 0 R 5 0 R]/Count 3>>".to_owned(),
+        page("6 0 R"),
+        page("[7 0 R 6 0 R]"),
+        "<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>".to_owned(),
+        "<</Filter/NoSuchDecode/Length 3>>stream\nabc\nendstream".to_owned(),
+        "<</Length 3>>stream\nq Q\nendstream".to_owned(),
+    ];
+    let parsed = parse_as("a.pdf", &samples::pdf::file(&objects)).unwrap();
+    let gaps: Vec<_> = parsed.gaps.iter().filter_map(|gap| gap.pages).collect();
+    assert_eq!(gaps, [(1, 1), (2, 2)]);
+}
+
+#[test]
 fn pages_that_unpack_to_too_much_together_are_refused() {
     let limits = Limits {
         inflated_bytes: 1 << 20,
