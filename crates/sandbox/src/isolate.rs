@@ -121,8 +121,8 @@ impl Plan {
                 self.stop_before(page, reason);
             }
             _ if self.lost.len() >= self.poison => {
-                let first = self.lost.iter().map(|(page, _)| *page).min();
-                self.stop_before(first.unwrap_or(page), death.to_string());
+                let reason = format!("too many pages before them could not be read: {death}");
+                self.stop_before(page, reason);
             }
             _ => self.lost.push((page, death)),
         }

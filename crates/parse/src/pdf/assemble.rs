@@ -16,7 +16,7 @@ use super::page::PageText;
 use super::prose::{self, Vocabulary};
 use super::scan;
 use super::table::{self, Run};
-use super::{aligned, figure, formula, furniture};
+use super::{OnPage, aligned, figure, formula, furniture};
 use crate::{Error, Leads, Piece, TextBuilder};
 
 pub(super) fn assemble(
@@ -24,6 +24,7 @@ pub(super) fn assemble(
     outline: &[Entry],
     targets: &Targets,
     builder: &mut TextBuilder,
+    on_page: OnPage<'_>,
 ) -> Result<(), Error> {
     furniture::mark(&mut pages);
     disclose(&pages, builder);
@@ -31,10 +32,12 @@ pub(super) fn assemble(
     let vocabulary = Vocabulary::of(text_lines(&pages));
     let (mut all, mut pictures) = (Vec::new(), HashMap::new());
     for page in pages {
+        on_page(page.number);
         pictures.insert(page.number, page.images);
         let blocks = page_blocks(page.number, page.lines, &page.rulings, &body);
         all.extend(formula::find(blocks, &body));
     }
+    on_page(0);
     let texts: Vec<String> = all
         .iter()
         .map(|block| text_of(block, &vocabulary))

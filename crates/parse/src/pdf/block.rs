@@ -128,6 +128,10 @@ fn shape_of(line: &Line) -> Shape {
     }
 }
 
+/// Lines that tell where the margin is, at most. Each line is held against them all, and a page of
+/// print has a hundred.
+const TELLING: usize = 1000;
+
 /// How far right lines reach, by where they begin.
 struct RightMargin {
     spans: Vec<Span>,
@@ -146,6 +150,7 @@ impl RightMargin {
             .filter(|line| line.angle == 0 && !line.artifact);
         Self {
             spans: lines
+                .take(TELLING)
                 .map(|line| Span {
                     left: line.left,
                     right: line.right,

@@ -86,8 +86,8 @@ use page::Reader;
 pub use image::{Image, render_page};
 pub use scan::{Recognised, is_picture, pictures};
 
-/// Told before each page is read, by its number from 1: whoever runs this under a watch
-/// learns which page it was that never ended.
+/// Told before each page is read, and again before it is laid out, by its number from 1, and 0
+/// after the last: whoever runs this under a watch learns which page it was that never ended.
 pub type OnPage<'p> = &'p mut dyn FnMut(u32);
 
 pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
@@ -95,8 +95,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
     parse_shared(bytes, input.limits, input.options, &mut |_| {})
 }
 
-/// Reads a PDF it shares with its caller, telling `on_page` where it is, and 0 once all
-/// pages are read.
+/// Reads a PDF it shares with its caller, telling `on_page` where it is.
 pub fn parse_shared(
     bytes: Arc<Vec<u8>>,
     limits: &Limits,
@@ -133,7 +132,7 @@ pub fn parse_shared(
     let outline = outline::entries(&pdf, &destinations);
     let targets = reader.links.into_targets();
     targets.disclose(&mut builder);
-    assemble::assemble(pages, &outline, &targets, &mut builder)?;
+    assemble::assemble(pages, &outline, &targets, &mut builder, on_page)?;
     Ok(builder.finish(Format::Pdf))
 }
 

@@ -60,12 +60,12 @@ fn a_document_that_dies_outside_its_pages_is_given_up() {
 }
 
 #[test]
-fn too_many_poison_pages_end_the_reading_before_the_first() {
+fn too_many_poison_pages_end_the_reading_and_cost_no_page_before_them() {
     let mut plan = plan(2);
     for page in [4, 6, 8] {
         plan.learn(crash(), at(page), QUICK).unwrap();
     }
-    assert_eq!(gaps(plan, 9), [(4, 9)]);
+    assert_eq!(gaps(plan, 9), [(4, 4), (6, 6), (8, 9)]);
 }
 
 /// A document in which these pages hang until somebody ends it, and every other one takes
