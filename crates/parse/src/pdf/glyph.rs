@@ -71,10 +71,6 @@ impl Rect {
         self.bottom - self.top
     }
 
-    pub(super) fn area(&self) -> f32 {
-        self.width().max(0.0) * self.height().max(0.0)
-    }
-
     pub(super) fn union(&self, other: &Self) -> Self {
         Self {
             left: self.left.min(other.left),

@@ -36,11 +36,36 @@ pub(super) struct PageText {
 }
 
 impl PageText {
-    /// No text to speak of under a picture that fills the page.
+    /// No text to speak of over pictures that fill the page; a scan comes in strips too, and
+    /// with a stamp of whoever handed it on.
     pub(super) fn is_scan(&self) -> bool {
         let paper = self.size.width * self.size.height;
-        let largest = self.images.iter().map(Rect::area).fold(0.0, f32::max);
-        self.glyphs < 20 && largest > paper * 0.5
+        let print = self
+            .lines
+            .iter()
+            .map(|line| line.size * (line.right - line.left));
+        let is_stamp = print.sum::<f32>() < paper * 0.01;
+        match self.pictured() {
+            most if most > 0.8 => self.glyphs < 20 || is_stamp,
+            half => half > 0.5 && self.glyphs < 20,
+        }
+    }
+
+    /// How much of the page pictures cover, some of them perhaps more than once.
+    fn pictured(&self) -> f32 {
+        const STEPS: u16 = 32;
+        if self.images.is_empty() {
+            return 0.0;
+        }
+        let middle = |step: u16, of: f32| (f32::from(step) + 0.5) / f32::from(STEPS) * of;
+        let covered = |x: f32, y: f32| {
+            let over = |at: &Rect| at.left <= x && x <= at.right && at.top <= y && y <= at.bottom;
+            self.images.iter().any(over)
+        };
+        let places = (0..STEPS).flat_map(|row| (0..STEPS).map(move |column| (column, row)));
+        let (width, height) = (self.size.width, self.size.height);
+        let seen = places.filter(|(x, y)| covered(middle(*x, width), middle(*y, height)));
+        seen.count() as f32 / f32::from(STEPS * STEPS)
     }
 
     /// What was recognised stands for the page's own text, where that is a picture.

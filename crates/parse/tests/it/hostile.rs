@@ -170,6 +170,48 @@ fn a_page_whose_packing_or_instructions_are_unknown_is_disclosed() {
 }
 
 #[test]
+fn a_scan_in_strips_or_with_a_stamp_is_told_from_a_page_with_a_picture() {
+    let strips: String = (0..4)
+        .map(|n| format!("q 612 0 0 198 0 {} cm /I Do Q ", n * 198))
+        .collect();
+    let stamp = "BT /F 7 Tf 72 20 Td (Handed on by the library of the mill on a Monday) Tj ET";
+    let print: String = (0..40)
+        .map(|n| {
+            format!(
+                "BT /F 10 Tf 72 {} Td (Words over the picture of it) Tj ET ",
+                700 - 14 * n
+            )
+        })
+        .collect();
+    let contents = [
+        strips.clone(),
+        strips.clone() + stamp,
+        strips + &print,
+        print,
+    ];
+    let mut objects = vec![
+        "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
+        "<</Type/Pages/Kids[5 0 R 7 0 R 9 0 R 11 0 R]/Count 4>>".to_owned(),
+        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>".to_owned(),
+        "<</Type/XObject/Subtype/Image/Width 1/Height 1/BitsPerComponent 8/ColorSpace/DeviceGray\
+         /Length 1>>stream\na\nendstream"
+            .to_owned(),
+    ];
+    for content in contents {
+        let number = objects.len() + 2;
+        objects.push(format!(
+            "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents {number} 0 R\
+             /Resources<</Font<</F 3 0 R>>/XObject<</I 4 0 R>>>>>>"
+        ));
+        let length = content.len();
+        objects.push(format!("<</Length {length}>>stream\n{content}\nendstream"));
+    }
+    let parsed = parse_as("a.pdf", &samples::pdf::file(&objects)).unwrap();
+    let gaps: Vec<_> = parsed.gaps.iter().filter_map(|gap| gap.pages).collect();
+    assert_eq!(gaps, [(1, 1), (2, 2)]);
+}
+
+#[test]
 fn pages_that_unpack_to_too_much_together_are_refused() {
     let limits = Limits {
         inflated_bytes: 1 << 20,
