@@ -7,7 +7,7 @@ use std::time::Duration;
 pub enum Error {
     #[error(
         "no model weights in `{folder}` ({missing} is missing); `scripts/fetch-model` puts all-MiniLM-L6-v2 into \
-         .tools/models/all-MiniLM-L6-v2, or name the folder of any BERT-like sentence-transformers model"
+         .tools/models/all-MiniLM-L6-v2, or name the folder of a sentence-transformers model that is BERT with WordPiece"
     )]
     NoWeights {
         folder: PathBuf,
@@ -21,7 +21,10 @@ pub enum Error {
     },
     #[error("`{path}` is not what a model folder holds there: {what}")]
     Malformed { path: PathBuf, what: String },
-    #[error("`{path}` asks for {what}, which the local embedder does not do")]
+    #[error(
+        "`{path}` asks for {what}, which the local embedder does not do: it runs BERT with WordPiece, and other \
+         models are reached through an OpenAI-compatible endpoint"
+    )]
     Unsupported { path: PathBuf, what: String },
     #[error("input {index} has {tokens} tokens and the model reads {limit}")]
     TooLong {

@@ -90,8 +90,9 @@ fn model(config: &Config) -> Check {
         Ok(embedder) => {
             let info = embedder.info();
             let (name, dimension, limit) = (&info.name, info.dimension, info.max_tokens);
+            let note = info.language_note;
             Ok(format!(
-                "{name}, {dimension} dimensions, reads {limit} tokens"
+                "{name}, {dimension} dimensions, reads {limit} tokens ({note})"
             ))
         }
         Err(error) => Err((

@@ -128,7 +128,8 @@ pub const KEYS: &[Key] = &[
     Key::new(
         "embedding.path",
         Text,
-        "folder of any BERT-like sentence-transformers model; the default one is made for English",
+        "folder of a sentence-transformers model that is BERT with WordPiece; the default one is \
+         made for English",
     ),
     Key::new(
         "embedding.url",
