@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use providers::{Embedder, HashSettings, LocalSettings, OpenAiSettings, Secret, Settings};
 
@@ -70,11 +71,22 @@ fn remote(embedding: &Embedding) -> anyhow::Result<OpenAiSettings> {
             "set embedding.url (such as http://localhost:11434/v1) and embedding.model",
         ));
     }
+    if embedding.max_batch_items > providers::openai::MOST_INPUTS {
+        return Err(hinted(
+            "`max_batch_items` is more than any endpoint takes in one request",
+            format!(
+                "set it to {} or less, or leave it out for the default",
+                providers::openai::MOST_INPUTS
+            ),
+        ));
+    }
     let said = |value: u32| (value > 0).then_some(value);
     let mut remote = OpenAiSettings::of(&embedding.url, &embedding.model);
     remote.key = (!embedding.api_key.is_empty()).then(|| Secret::new(&embedding.api_key));
     remote.dimension = said(embedding.dimension);
     remote.max_tokens = said(embedding.max_tokens);
+    remote.max_batch_items = embedding.max_batch_items;
+    remote.timeout = Duration::from_secs(embedding.timeout_seconds);
     remote.query_prefix.clone_from(&embedding.query_prefix);
     remote.passage_prefix.clone_from(&embedding.passage_prefix);
     Ok(remote)
@@ -126,5 +138,31 @@ mod tests {
         for provider in ["local", "hash"] {
             assert!(settings(&prefixed(provider)).is_err(), "{provider}");
         }
+    }
+
+    #[test]
+    fn the_limits_of_an_endpoint_reach_it_and_one_that_nobody_has_is_refused() {
+        let limited = |max_batch_items| Embedding {
+            max_batch_items,
+            timeout_seconds: 7,
+            ..prefixed("openai")
+        };
+        let Ok(Settings::OpenAi(remote)) = settings(&limited(32)) else {
+            panic!("an endpoint may have limits");
+        };
+        assert_eq!(remote.max_batch_items, 32);
+        assert_eq!(remote.timeout, Duration::from_secs(7));
+        let refused = settings(&limited(2049)).unwrap_err().to_string();
+        assert!(refused.contains("max_batch_items"), "{refused}");
+    }
+
+    #[test]
+    fn an_endpoint_is_used_as_its_provider_would_without_settings() {
+        let Ok(Settings::OpenAi(remote)) = settings(&prefixed("openai")) else {
+            panic!("an endpoint and its model are enough");
+        };
+        let plain = OpenAiSettings::of(&remote.url, &remote.model);
+        assert_eq!(remote.max_batch_items, plain.max_batch_items);
+        assert_eq!(remote.timeout, plain.timeout);
     }
 }

@@ -148,6 +148,16 @@ pub const KEYS: &[Key] = &[
         "tokens the remote model reads of one input, a prefix included",
     ),
     Key::new(
+        "embedding.max_batch_items",
+        Number,
+        "inputs the remote model takes in one request, 1 to 2048",
+    ),
+    Key::new(
+        "embedding.timeout_seconds",
+        Number,
+        "longest one request to the remote model may take",
+    ),
+    Key::new(
         "embedding.query_prefix",
         Text,
         "put before every query for a remote model trained with one, such as `query: `",
@@ -173,6 +183,16 @@ pub const KEYS: &[Key] = &[
     Key::new("also.model", Text, "as embedding.model"),
     Key::new("also.dimension", Number, "as embedding.dimension"),
     Key::new("also.max_tokens", Number, "as embedding.max_tokens"),
+    Key::new(
+        "also.max_batch_items",
+        Number,
+        "as embedding.max_batch_items",
+    ),
+    Key::new(
+        "also.timeout_seconds",
+        Number,
+        "as embedding.timeout_seconds",
+    ),
     Key::new("also.query_prefix", Text, "as embedding.query_prefix"),
     Key::new("also.passage_prefix", Text, "as embedding.passage_prefix"),
     Key::new("also.precision", Text, "as embedding.precision"),

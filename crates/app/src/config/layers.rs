@@ -170,6 +170,16 @@ fn refuse_zero(config: &Config) -> anyhow::Result<()> {
         ("parse.timeout_seconds", config.parse.timeout_seconds),
         ("parse.memory_mb", config.parse.memory_mb),
         ("auth.token_hours", config.auth.token_hours.into()),
+        (
+            "embedding.max_batch_items",
+            config.embedding.max_batch_items as u64,
+        ),
+        (
+            "embedding.timeout_seconds",
+            config.embedding.timeout_seconds,
+        ),
+        ("also.max_batch_items", config.also.max_batch_items as u64),
+        ("also.timeout_seconds", config.also.timeout_seconds),
         ("rerank.candidates", config.rerank.candidates as u64),
         ("rerank.deadline_ms", config.rerank.deadline_ms),
         ("guard.every_seconds", config.guard.every_seconds),

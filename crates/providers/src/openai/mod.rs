@@ -25,7 +25,7 @@ use client::Client;
 use kept::Kept;
 
 /// What the service takes in one request.
-const MOST_INPUTS: usize = 2048;
+pub const MOST_INPUTS: usize = 2048;
 const MOST_TOKENS: usize = 300_000;
 
 pub struct OpenAiEmbedder {
