@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-/// Line ends become `\n`, every kind of blank a space, control and invisible
-/// formatting characters go, the rest is composed (NFC).
+/// Line ends become `\n`, every kind of blank a space, what is struck over goes as do
+/// control and invisible formatting characters, the rest is composed (NFC).
 pub fn normal(text: &str) -> Cow<'_, str> {
     if text.bytes().all(is_plain) {
         return Cow::Borrowed(text);
@@ -33,6 +33,12 @@ fn map_characters(text: &str) -> String {
             // Soft hyphens, zero-width marks and byte order marks split words for
             // whoever searches; joiners stay, they carry meaning in several scripts.
             '\u{ad}' | '\u{200b}' | '\u{2060}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {}
+            // As printers wrote bold and underlined letters: the one on top is read.
+            '\u{8}' if chars.peek().is_some_and(|next| !next.is_control()) => {
+                if !out.ends_with('\n') {
+                    out.pop();
+                }
+            }
             c if c.is_control() => {}
             c => out.push(c),
         }

@@ -74,7 +74,6 @@ fn known_binary(bytes: &[u8]) -> Option<&'static str> {
         (b"II*\0", "a TIFF picture"),
         (b"MM\0*", "a TIFF picture"),
         (b"\x1f\x8b", "a gzip archive"),
-        (b"BZh", "a bzip2 archive"),
         (b"\xfd7zXZ\0", "an xz archive"),
         (b"\x28\xb5\x2f\xfd", "a zstd archive"),
         (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
@@ -90,18 +89,23 @@ fn known_binary(bytes: &[u8]) -> Option<&'static str> {
         (b"\0asm", "a WebAssembly module"),
         (b"wOFF", "a font"),
         (b"wOF2", "a font"),
-        (b"%!PS", "a PostScript file"),
+        (b"RIFF", "a RIFF file (WebP, WAV, AVI)"),
     ];
-    if bytes.starts_with(b"RIFF") {
-        return Some("a RIFF file (WebP, WAV, AVI)");
+    if bytes.starts_with(b"%!PS") {
+        return Some("a PostScript file");
     }
-    if bytes.get(4..8) == Some(b"ftyp") {
+    if bytes.starts_with(b"BZh") && bytes.get(4..10) == Some(b"1AY&SY") {
+        return Some("a bzip2 archive");
+    }
+    // Letters also begin words; these files have a NUL soon after theirs.
+    let has_nul = bytes.iter().take(32).any(|b| *b == 0);
+    if bytes.get(4..8) == Some(b"ftyp") && has_nul {
         return Some("an MP4 or HEIF file");
     }
     let found = MAGIC.iter().find(|(magic, _)| bytes.starts_with(magic));
-    // `BM` alone also begins words; a picture has a NUL soon after.
     let (magic, what) = found?;
-    (magic.len() > 2 || bytes.iter().take(32).any(|b| *b == 0)).then_some(*what)
+    let is_a_word = magic.iter().all(u8::is_ascii_graphic);
+    (!is_a_word || has_nul).then_some(*what)
 }
 
 fn of_text(sample: &Decoded, hints: &Hints) -> Format {
@@ -208,19 +212,28 @@ fn looks_like_json(text: &str, suggested: Option<Format>) -> Option<Format> {
             _ => None,
         };
     }
-    let first = text.lines().next().unwrap_or_default();
-    let second = text.lines().nth(1).map(str::trim_start);
-    let whole_line = serde_json::from_str::<serde::de::IgnoredAny>(first).is_ok();
-    if whole_line && first.starts_with('{') && second.is_some_and(|s| s.starts_with('{')) {
+    let claims_lines = suggested == Some(Format::JsonLines);
+    if claims_lines && !text.contains('\n') || looks_like_json_lines(text, suggested) {
         return Some(Format::JsonLines);
     }
-    if suggested == Some(Format::JsonLines) && whole_line {
-        return Some(Format::JsonLines);
+    (suggested == Some(Format::Json) || opens_like_json(text)).then_some(Format::Json)
+}
+
+/// A record, and where there are more lines than one, another after it. Lists in brackets need a
+/// file that does not claim to be prose: a line of it may be no more than `[1]`.
+fn looks_like_json_lines(text: &str, suggested: Option<Format>) -> bool {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next().unwrap_or_default();
+    if serde_json::from_str::<serde::de::IgnoredAny>(first).is_err() {
+        return false;
     }
-    if suggested == Some(Format::Json) || whole_line || opens_like_json(text) {
-        return Some(Format::Json);
+    let is_prose = matches!(suggested, Some(Format::Markdown | Format::Text));
+    match (suggested, lines.next().map(str::trim_start)) {
+        (Some(Format::JsonLines), _) => true,
+        (_, Some(second)) if first.starts_with('{') => second.starts_with('{'),
+        (_, Some(second)) => !is_prose && second.starts_with('[') && opens_like_json(second),
+        (_, None) => false,
     }
-    None
 }
 
 fn is_json_scalar(text: &str) -> bool {

@@ -80,11 +80,15 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(String, Places)> {
     Some(Decoding::whole(charset, bytes, mark))
 }
 
-/// Text has no control characters to speak of. Stray NULs are let pass when all else is plain.
+/// Text has no control characters to speak of, but for backspaces that overstrike a letter with
+/// another. Stray NULs are let pass when all else is plain.
 fn is_binary(sample: &[u8]) -> bool {
     let is_control = |b: &&u8| matches!(**b, 0..=8 | 14..=26 | 28..=31 | 127);
     let nuls = sample.iter().filter(|b| **b == 0).count();
-    let controls = sample.iter().filter(is_control).count() - nuls;
+    let is_overstrike =
+        |at: &&[u8]| at[1] == 8 && at[0] >= b' ' && at[2] >= b' ' && at[0] != 127 && at[2] != 127;
+    let overstrikes = sample.windows(3).filter(is_overstrike).count();
+    let controls = sample.iter().filter(is_control).count() - nuls - overstrikes;
     let high = sample.iter().filter(|b| **b >= 0x80).count();
     controls * 50 > sample.len()
         || (nuls > 0 && (controls > 0 || high > 0) && nuls * 100 > sample.len())

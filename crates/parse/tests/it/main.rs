@@ -14,3 +14,4 @@ mod papers;
 mod snapshots;
 mod sources;
 mod tables;
+mod types;

@@ -1,0 +1,60 @@
+//! Texts are taken for what they are, whatever their first line looks like.
+
+use model::Parsed;
+use parse::{Format, Hints, Limits};
+
+fn read(name: &str, bytes: &[u8]) -> Parsed {
+    parse::parse(bytes, &Hints::of_filename(name), &Limits::default()).unwrap()
+}
+
+fn assert_is(format: Format, name: &str, bytes: &[u8]) {
+    let told = Format::detect(bytes, &Hints::of_filename(name));
+    assert_eq!(told, Ok(format), "{name}");
+}
+
+#[test]
+fn a_first_line_that_is_json_does_not_make_a_file_json() {
+    let prose = b"[1]\nOf the river and its mills.\n";
+    assert_is(Format::Text, "a.txt", prose);
+    assert_is(Format::Text, "a", prose);
+    assert_is(Format::Markdown, "a.md", b"[2024]\n\n# Heading\n\nText.\n");
+    assert_is(Format::Text, "a.txt", b"[1]\n[2]\n[3] See there.\n");
+    assert_eq!(read("a.txt", b"{}\nTwo braces.\n").text, "{}\nTwo braces.");
+}
+
+#[test]
+fn records_are_json_lines_over_blank_lines_as_lists_and_however_long() {
+    let blank = b"{\"a\":1}\n\n{\"a\":2}\n";
+    assert_is(Format::JsonLines, "a", blank);
+    assert_is(Format::JsonLines, "a.jsonl", blank);
+    assert_is(Format::JsonLines, "a", b"[1,\"first\"]\n[2,\"second\"]\n");
+    let long = format!("{{\"a\":\"{}\"}}\n{{\"a\":\"end\"}}\n", "x".repeat(90_000));
+    assert_is(Format::JsonLines, "a.jsonl", long.as_bytes());
+    assert_eq!(read("a.jsonl", long.as_bytes()).atoms.len(), 2);
+}
+
+#[test]
+fn json_over_many_lines_is_one_value_whatever_its_name() {
+    let value = b"{\n  \"a\": [\n    1\n  ]\n}\n";
+    for name in ["a.json", "a.jsonl", "a", "a.txt"] {
+        assert_is(Format::Json, name, value);
+    }
+}
+
+#[test]
+fn a_text_that_begins_with_the_letters_of_a_recording_is_a_text() {
+    assert_is(Format::Text, "a.txt", b"ID3 tags stand at the start.\n");
+    assert_is(Format::Markdown, "a.md", b"RIFF is a container.\n");
+    assert_is(Format::Text, "a.txt", b"BZh is how bzip2 begins.\n");
+    let riff = b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0";
+    let mp3 = b"ID3\x03\0\0\0\0\0\x21TALB\0\0\0\x05";
+    for bytes in [&riff[..], mp3, b"BZh91AY&SY\x9b\xd2"] {
+        assert!(Format::detect(bytes, &Hints::default()).is_err());
+    }
+}
+
+#[test]
+fn letters_struck_over_are_read_once() {
+    let manual = b"N\x08NA\x08AM\x08ME\x08E\n       l\x08ls\x08s [_\x08O_\x08P_\x08T]...\n";
+    assert_eq!(read("ls.txt", manual).text, "NAME\n       ls [OPT]...");
+}
