@@ -16,7 +16,8 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
     let (text, places) = told.ok_or_else(|| Error::Unsupported {
         what: "a binary file of unknown kind".to_owned(),
     })?;
-    let value = Value::read(&text).map_err(|cause| Error::damaged(Format::Json, cause))?;
+    let (value, damage) =
+        Value::read_so_far(&text).map_err(|cause| Error::damaged(Format::Json, cause))?;
     let mut out = TextBuilder::new(input.limits);
     if let Some(title) = value.field("title").or(value.field("name")) {
         out.title(title);
@@ -27,5 +28,15 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
         out: &mut out,
     };
     walk.section(&value, 1)?;
+    if let Some(cause) = damage {
+        // Without a word before the damage there is nothing to be read.
+        if out.is_empty() {
+            return Err(Error::damaged(Format::Json, cause));
+        }
+        out.gap(
+            None,
+            format!("the JSON is damaged and read no further: {cause}"),
+        );
+    }
     Ok(out.finish(Format::Json))
 }

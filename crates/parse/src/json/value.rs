@@ -30,6 +30,24 @@ impl Value {
     /// knows it; what is read after that is known to be JSON.
     pub(crate) fn read(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str::<serde::de::IgnoredAny>(text)?;
+        Self::read_checked(text)
+    }
+
+    /// The same of a file that may be damaged: what stood before the damage, and the damage.
+    pub(super) fn read_so_far(
+        text: &str,
+    ) -> Result<(Self, Option<serde_json::Error>), serde_json::Error> {
+        match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+            Ok(_) => Ok((Self::read_checked(text)?, None)),
+            Err(damage) => {
+                let sound = &text[..sound_bytes(text, &damage)];
+                Ok((Self::read_checked(sound)?, Some(damage)))
+            }
+        }
+    }
+
+    /// Of a text that is JSON, or begins as such and ends too early.
+    fn read_checked(text: &str) -> Result<Self, serde_json::Error> {
         let mut reader = Reader {
             text,
             at: 0,
@@ -49,6 +67,22 @@ impl Value {
             Json::Scalar(text) => Some(text),
             Json::Array(_) | Json::Object(_) => None,
         }
+    }
+}
+
+/// How much of a text stands before its damage: the place told is that of the offending byte, or
+/// the one behind it.
+fn sound_bytes(text: &str, damage: &serde_json::Error) -> usize {
+    if damage.is_eof() {
+        return text.len();
+    }
+    let lines = text.split_inclusive('\n');
+    let lines = lines.take(damage.line().saturating_sub(1));
+    let told = lines.map(str::len).sum::<usize>() + damage.column();
+    let at = text.floor_char_boundary(told);
+    match serde_json::from_str::<serde::de::IgnoredAny>(&text[..at]) {
+        Err(cause) if !cause.is_eof() => text.floor_char_boundary(told.saturating_sub(1)),
+        _ => at,
     }
 }
 
@@ -117,7 +151,12 @@ impl Reader<'_> {
         let mut items = Vec::new();
         self.take(b'[');
         while !matches!(self.peek(), Some(b']') | None) {
-            items.push(self.value()?);
+            let item = self.value()?;
+            // Nothing at all can only be the place where the text ends too early.
+            if item.range.is_empty() {
+                break;
+            }
+            items.push(item);
             self.take(b',');
         }
         self.take(b']');
@@ -134,9 +173,12 @@ impl Reader<'_> {
                 break;
             }
         }
-        self.at = self.at.min(bytes.len());
+        self.at = self.text.floor_char_boundary(self.at);
         let quoted = self.text.get(start..self.at).unwrap_or_default();
-        serde_json::from_str(quoted).unwrap_or_else(|_| quoted.to_owned())
+        let read = serde_json::from_str(quoted);
+        // One that the text ends in is read as if it were closed there.
+        read.or_else(|_| serde_json::from_str(&format!("{quoted}\"")))
+            .unwrap_or_else(|_| quoted.trim_matches('"').to_owned())
     }
 
     /// A number, `true`, `false` or `null`.

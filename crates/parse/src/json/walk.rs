@@ -32,20 +32,29 @@ impl Walk<'_> {
         }
     }
 
+    /// Flat fields at its beginning are lines of one paragraph. Behind a section such a line
+    /// would be part of it, so there every field is a section of its own.
     fn object(&mut self, fields: &[Field], level: u8) -> Result<(), Error> {
-        let (flat, deep): (Vec<_>, Vec<_>) = fields.iter().partition(|f| is_flat(&f.value));
+        let deep = fields.iter().position(|field| !is_flat(&field.value));
+        let (flat, rest) = fields.split_at(deep.unwrap_or(fields.len()));
         if let (Some(first), Some(last)) = (flat.first(), flat.last()) {
-            let line = |field: &&Field| format!("{}: {}", field.name, flat_text(&field.value));
+            let line = |field: &Field| format!("{}: {}", field.name, flat_text(&field.value));
             let lines: Vec<String> = flat.iter().map(line).collect();
             let piece = Piece::new(AtomKind::Paragraph, lines.join("\n"));
             self.push(piece, &(first.range.start..last.value.range.end))?;
         }
-        for field in deep {
+        for field in rest {
             let heading = AtomKind::Heading {
                 level: level.min(6),
             };
             self.push(Piece::new(heading, field.name.as_str()), &field.range)?;
-            self.section(&field.value, level + 1)?;
+            match is_flat(&field.value) {
+                true => {
+                    let piece = Piece::new(AtomKind::Paragraph, flat_text(&field.value));
+                    self.push(piece, &field.value.range)?;
+                }
+                false => self.section(&field.value, level + 1)?,
+            }
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ mod encodings;
 mod furniture;
 mod gaps;
 mod hostile;
+mod json;
 mod layout;
 mod links;
 mod mail;
