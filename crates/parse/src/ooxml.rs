@@ -1,11 +1,11 @@
 //! What Word, PowerPoint and Excel files share: parts, relationships, properties.
 
 use std::collections::BTreeMap;
-use std::io::Cursor;
+use std::io::{Cursor, Read};
 
 use crate::archive::Archive;
-use crate::builder::TextBuilder;
-use crate::xml::{Element, Xml};
+use crate::builder::{Position, TextBuilder};
+use crate::xml::{Element, Token, Xml};
 use crate::{Error, Format, Limits};
 
 /// Relationships of one part. Those that point outside the file are left out.
@@ -127,6 +127,70 @@ pub(crate) fn gap(name: &str, cause: Error, out: &mut TextBuilder) -> Result<(),
     };
     out.gap(None, format!("the part `{name}` is damaged: {detail}"));
     Ok(())
+}
+
+/// Reads the part a document consists of, block by block: only one is ever a tree in memory.
+/// Blocks are told up to damage, which is told last.
+pub(crate) fn blocks<R: Read>(
+    xml: &mut Xml<R>,
+    is_wrapper: impl Fn(&str) -> bool,
+    mut block: impl FnMut(&Element) -> Result<(), Error>,
+) -> Result<(), Error> {
+    while let Some(token) = xml.next()? {
+        if let Token::Start(element) = token
+            && !is_wrapper(&element.name)
+        {
+            block(&xml.tree_so_far(element)?)?;
+        }
+    }
+    xml.ended()
+}
+
+/// What a document shows that is kept in parts which are not read.
+#[derive(Debug, Default)]
+pub(crate) struct LeftOut {
+    charts: usize,
+    diagrams: usize,
+    documents: usize,
+}
+
+impl LeftOut {
+    pub(crate) fn note(&mut self, element: &Element) {
+        match element.name.as_str() {
+            "w:altChunk" => self.documents += 1,
+            "a:graphicData" => match element.attribute("uri").and_then(|u| u.rsplit('/').next()) {
+                Some("chart" | "chartex") => self.charts += 1,
+                Some("diagram") => self.diagrams += 1,
+                _ => {}
+            },
+            _ => {}
+        }
+        element.elements().for_each(|inner| self.note(inner));
+    }
+
+    pub(crate) fn warn(&self, out: &mut TextBuilder) {
+        let said = [
+            ("charts", self.charts),
+            ("SmartArt diagrams", self.diagrams),
+            ("embedded documents", self.documents),
+        ];
+        for (what, count) in said.into_iter().filter(|(_, count)| *count > 0) {
+            out.warn(format!("{what} were not read: {count}"));
+        }
+    }
+}
+
+/// Damage to the part a document consists of costs what stands behind it, unless that is all.
+pub(crate) fn gap_unless_all(
+    name: &str,
+    read: Result<(), Error>,
+    before: Position,
+    out: &mut TextBuilder,
+) -> Result<(), Error> {
+    match read {
+        Err(cause) if out.position() != before => gap(name, cause, out),
+        read => read,
+    }
 }
 
 /// Title, author and dates from `docProps/core.xml`. A broken one costs nothing but a warning.

@@ -16,8 +16,8 @@ use model::{AtomKind, Parsed};
 
 use crate::archive::Archive;
 use crate::builder::{Piece, TextBuilder};
-use crate::ooxml::{self, Relations};
-use crate::xml::{Element, Token, Xml};
+use crate::ooxml::{self, LeftOut, Relations};
+use crate::xml::{Element, Xml};
 use crate::{Error, Format, Input, Limits};
 
 use block::Body;
@@ -41,9 +41,16 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
     let numbering = Numbering::read(part("numbering")?.as_ref().map(|(_, root)| root));
     let (footnotes, endnotes) = (part("footnotes")?, part("endnotes")?);
     furniture(&mut archive, &relations, "header", input.limits, &mut out)?;
+    let before = out.position();
     let mut body = Body::new(&main, &styles, numbering, &mut out);
-    read_body(&mut archive, &main, input.limits, &mut body)?;
+    let mut left_out = LeftOut::default();
+    let read = read_body(&mut archive, &main, input.limits, |block| {
+        left_out.note(block);
+        body.block(block)
+    });
     let cited = body.finish()?;
+    left_out.warn(&mut out);
+    ooxml::gap_unless_all(&main, read, before, &mut out)?;
     notes::emit(&cited, footnotes.as_ref(), endnotes.as_ref(), &mut out)?;
     furniture(&mut archive, &relations, "footer", input.limits, &mut out)?;
     Ok(out.finish(FORMAT))
@@ -59,31 +66,22 @@ fn main_part(archive: &mut Archive<'_>, limits: &Limits) -> Result<String, Error
     }
 }
 
-/// The body is read block by block: only one of them is ever a tree in memory.
 fn read_body(
     archive: &mut Archive<'_>,
     main: &str,
     limits: &Limits,
-    body: &mut Body<'_>,
+    block: impl FnMut(&Element) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let Some(part) = archive.part(main)? else {
         return Err(Error::damaged(FORMAT, "it has no main document part"));
     };
     let mut xml = Xml::new(part, FORMAT, limits);
-    while let Some(token) = xml.next()? {
-        if let Token::Start(element) = token
-            && is_block(&element)
-        {
-            let tree = xml.tree(element)?;
-            body.block(&tree)?;
-        }
-    }
-    Ok(())
+    ooxml::blocks(&mut xml, is_wrapper, block)
 }
 
-fn is_block(element: &Element) -> bool {
-    !matches!(
-        element.name.as_str(),
+fn is_wrapper(name: &str) -> bool {
+    matches!(
+        name,
         "w:document" | "w:body" | "w:background" | "w:sdt" | "w:sdtContent" | "w:customXml"
     )
 }

@@ -11,8 +11,8 @@ use model::{AtomKind, Parsed};
 
 use crate::archive::Archive;
 use crate::builder::{Piece, TextBuilder};
-use crate::ooxml::{self, whole_part};
-use crate::xml::{Element, Token, Xml};
+use crate::ooxml;
+use crate::xml::{Element, Xml};
 use crate::{Error, Format, Input};
 
 use block::Body;
@@ -24,15 +24,16 @@ const STYLES: &str = "styles.xml";
 
 pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
     let mut archive = Archive::open(input.bytes, FORMAT, input.limits)?;
-    let manifest = whole_part(&mut archive, "META-INF/manifest.xml", FORMAT, input.limits)?;
-    if manifest.is_some_and(|manifest| is_encrypted(&manifest)) {
+    let mut out = TextBuilder::new(input.limits);
+    let mut part =
+        |name: &str| ooxml::part_or_gap(&mut archive, name, FORMAT, input.limits, &mut out);
+    if part("META-INF/manifest.xml")?.is_some_and(|manifest| is_encrypted(&manifest)) {
         return Err(Error::Encrypted { format: FORMAT });
     }
-    let mut out = TextBuilder::new(input.limits);
-    if let Some(meta) = whole_part(&mut archive, "meta.xml", FORMAT, input.limits)? {
-        about(&meta, &mut out);
+    let (meta, shared) = (part("meta.xml")?, part(STYLES)?);
+    if let Some(meta) = &meta {
+        about(meta, &mut out);
     }
-    let shared = ooxml::part_or_gap(&mut archive, STYLES, FORMAT, input.limits, &mut out)?;
     let mut styles = Styles::default();
     if let Some(shared) = &shared {
         styles.read(shared);
@@ -42,16 +43,11 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
         return Err(Error::damaged(FORMAT, "it has no content part"));
     };
     let mut xml = Xml::new(part, FORMAT, input.limits);
+    let before = out.position();
     let mut body = Body::new(styles, &mut out);
-    while let Some(token) = xml.next()? {
-        if let Token::Start(element) = token
-            && !is_wrapper(&element.name)
-        {
-            let tree = xml.tree(element)?;
-            body.block(&tree)?;
-        }
-    }
+    let read = ooxml::blocks(&mut xml, is_wrapper, |block| body.block(block));
     body.finish()?;
+    ooxml::gap_unless_all(CONTENT, read, before, &mut out)?;
     if let Some(shared) = &shared {
         furniture(shared, "style:footer", &mut out)?;
     }

@@ -8,7 +8,7 @@ use model::Parsed;
 
 use crate::archive::Archive;
 use crate::builder::TextBuilder;
-use crate::ooxml::{self, Relations, whole_part};
+use crate::ooxml::{self, LeftOut, Relations, whole_part};
 use crate::xml::Element;
 use crate::{Error, Format, Input, Limits};
 
@@ -21,9 +21,13 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
     let mut archive = Archive::open(input.bytes, FORMAT, input.limits)?;
     let mut out = TextBuilder::new(input.limits);
     ooxml::properties(&mut archive, FORMAT, input.limits, &mut out);
+    let mut left_out = LeftOut::default();
     for name in slides(&mut archive, input.limits)? {
         match whole_part(&mut archive, &name, FORMAT, input.limits) {
-            Ok(Some(root)) => Slide::new(&name, &mut out).write(&root)?,
+            Ok(Some(root)) => {
+                left_out.note(&root);
+                Slide::new(&name, &mut out).write(&root)?;
+            }
             Err(cause) => ooxml::gap(&name, cause, &mut out)?,
             Ok(None) => out.gap(None, format!("the slide `{name}` is missing from the file")),
         }
@@ -32,6 +36,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
             Slide::new(&name, &mut out).write_notes(&root)?;
         }
     }
+    left_out.warn(&mut out);
     Ok(out.finish(FORMAT))
 }
 

@@ -69,6 +69,8 @@ pub(super) struct Reader<'a> {
     /// The first half of a character that takes two `\\u`.
     half: Option<u16>,
     in_info: bool,
+    /// How many text boxes there are: none is read.
+    boxes: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -100,6 +102,7 @@ impl<'a> Reader<'a> {
             notes: Vec::new(),
             half: None,
             in_info: false,
+            boxes: 0,
         }
     }
 
@@ -245,6 +248,9 @@ impl<'a> Reader<'a> {
     fn word(&mut self, name: &str, number: Option<i32>) -> Result<(), Error> {
         if name != "u" {
             self.decode();
+        }
+        if matches!(name, "shptxt" | "dptxbxtext") {
+            self.boxes += 1;
         }
         if let Some(into) = destination(name) {
             self.starred = false;
@@ -410,7 +416,16 @@ impl<'a> Reader<'a> {
         self.decode();
         self.in_table = false;
         self.groups.clear();
+        // A row the file ends in is one all the same.
+        if !self.row.is_empty() {
+            self.row.push(std::mem::take(&mut self.text));
+            self.end_row();
+        }
         self.paragraph()?;
+        if self.boxes > 0 {
+            let boxes = self.boxes;
+            self.out.warn(format!("text boxes were not read: {boxes}"));
+        }
         for (at, (note, place)) in std::mem::take(&mut self.notes).into_iter().enumerate() {
             let marker = (at + 1).to_string();
             self.push(Piece::new(AtomKind::Footnote { marker }, note), place)?;

@@ -53,11 +53,11 @@ impl<'a> Tables<'a> {
             if let Token::Start(element) = token
                 && element.name == "x:row"
             {
-                let tree = xml.tree(element)?;
+                let tree = xml.tree_so_far(element)?;
                 self.push(row(&tree, self.cells), tree.source)?;
             }
         }
-        Ok(())
+        xml.ended()
     }
 
     /// The first row stands above all tables; a blank row ends one and its header.

@@ -125,6 +125,8 @@ pub(crate) struct Xml<R> {
     token_bytes: Rc<Cell<u64>>,
     /// Where the last token stood in what was read.
     token: (u64, u64),
+    /// Met while a tree was read, still to be told.
+    damage: Option<Error>,
 }
 
 /// Ends in an error when a single token grows beyond a limit: the reader above
@@ -168,10 +170,14 @@ impl<R: Read> Xml<R> {
             pending_end: false,
             token_bytes,
             token: (0, 0),
+            damage: None,
         }
     }
 
     pub(crate) fn next(&mut self) -> Result<Option<Token>, Error> {
+        if let Some(damage) = self.damage.take() {
+            return Err(damage);
+        }
         if std::mem::take(&mut self.pending_end) {
             return Ok(Some(Token::End));
         }
@@ -223,6 +229,34 @@ impl<R: Read> Xml<R> {
     /// Reads what is in an element that has just begun, up to its end.
     pub(crate) fn tree(&mut self, root: Element) -> Result<Element, Error> {
         let mut open = vec![root];
+        self.fill(&mut open)?;
+        Ok(open.pop().expect("never empty"))
+    }
+
+    /// As [`Self::tree`], but of what is damaged further in it tells what stood before. The
+    /// damage is the next token.
+    pub(crate) fn tree_so_far(&mut self, root: Element) -> Result<Element, Error> {
+        let mut open = vec![root];
+        if let Err(cause) = self.fill(&mut open) {
+            let Error::Damaged { .. } = cause else {
+                return Err(cause);
+            };
+            self.damage = Some(cause);
+            while !self.close(&mut open) {}
+        }
+        Ok(open.pop().expect("never empty"))
+    }
+
+    /// Everything that began has ended.
+    pub(crate) fn ended(&self) -> Result<(), Error> {
+        match self.depth {
+            0 => Ok(()),
+            _ => Err(Error::damaged(self.format, "its XML ends too early")),
+        }
+    }
+
+    /// Reads on until the first of the open elements, the only one left, has ended.
+    fn fill(&mut self, open: &mut Vec<Element>) -> Result<(), Error> {
         let mut bytes = 0u64;
         loop {
             match self.next()? {
@@ -234,21 +268,31 @@ impl<R: Read> Xml<R> {
                     bytes += text.len() as u64;
                     add_text(open.last_mut().expect("never empty"), text);
                 }
-                token @ (Some(Token::End) | None) => {
-                    let mut done = open.pop().expect("never empty");
-                    done.source.1 = self.source().1;
-                    match open.last_mut() {
-                        Some(parent) => parent.nodes.push(Node::Element(done)),
-                        None => return Ok(done),
-                    }
-                    if token.is_none() && open.is_empty() {
-                        return Err(Error::damaged(self.format, "its XML ends too early"));
+                Some(Token::End) | None => {
+                    if self.close(open) {
+                        return Ok(());
                     }
                 }
             }
             // A tree costs several times its text.
             if bytes > self.limits.text_bytes * 2 {
                 return Err(over(Budget::TextBytes, self.limits.text_bytes));
+            }
+        }
+    }
+
+    /// Ends the innermost element; whether it is the last, which stays.
+    fn close(&self, open: &mut Vec<Element>) -> bool {
+        let mut done = open.pop().expect("never empty");
+        done.source.1 = self.source().1;
+        match open.last_mut() {
+            Some(parent) => {
+                parent.nodes.push(Node::Element(done));
+                false
+            }
+            None => {
+                open.push(done);
+                true
             }
         }
     }

@@ -132,3 +132,61 @@ fn a_damaged_slide_costs_that_slide() {
     let parsed = read(&spoilt(deck, "ppt/slides/slide1.xml"));
     assert_costs_that_part(&parsed, "ppt/slides/slide1.xml", "Second");
 }
+
+#[test]
+fn a_main_part_is_read_up_to_its_damage_and_the_rest_is_a_gap() {
+    let body = paragraph("before") + "<w:p><w:r><w:t>just before</w:t></w:r><w<broken";
+    let parsed = read(&office::docx(&body));
+    assert_costs_that_part(&parsed, "word/document.xml", "before\n\njust before");
+    let names = r#"xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main""#;
+    let cut = format!("<w:document {names}><w:body>{}<w:p>", paragraph("before"));
+    let parsed = read(&archive(&[("word/document.xml", &cut)]));
+    assert_costs_that_part(&parsed, "word/document.xml", "before");
+    let content = office::odt_content("<text:p>before</text:p><text:p>just before<text<broken");
+    let parts = [office::ODT_MIMETYPE, ("content.xml", content.as_bytes())];
+    let parsed = read(&archive_of_bytes(&parts));
+    assert_costs_that_part(&parsed, "content.xml", "before\n\njust before");
+}
+
+#[test]
+fn a_main_part_without_a_word_before_its_damage_is_an_error() {
+    let spoilt = spoilt(office::docx(&paragraph("lost")), "word/document.xml");
+    assert!(parse::parse(&spoilt, &Hints::default(), &Limits::default()).is_err());
+}
+
+fn warnings(parsed: &Parsed) -> Vec<&str> {
+    let said = parsed.warnings.iter();
+    said.map(|warning| warning.message.as_str()).collect()
+}
+
+#[test]
+fn what_is_shown_but_kept_in_parts_of_its_own_is_told_as_left_out() {
+    let graphic = |kind: &str| {
+        format!(
+            r#"<w:p><w:r><w:drawing><a:graphicData xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" uri="http://schemas.openxmlformats.org/drawingml/2006/{kind}"/></w:drawing></w:r></w:p>"#
+        )
+    };
+    let body = [
+        paragraph("the body"),
+        graphic("chart"),
+        graphic("chart"),
+        graphic("diagram"),
+        graphic("picture"),
+        r#"<w:altChunk id="r1"/>"#.to_owned(),
+    ];
+    let parsed = read(&office::docx(&body.concat()));
+    let expected = [
+        "charts were not read: 2",
+        "SmartArt diagrams were not read: 1",
+        "embedded documents were not read: 1",
+    ];
+    assert_eq!(warnings(&parsed), expected);
+}
+
+#[test]
+fn the_last_row_of_rich_text_needs_no_end_and_text_boxes_are_told_as_left_out() {
+    let rtf = br"{\rtf1\ansi First.\par {\shp{\*\shpinst{\shptxt boxed\par}}}\trowd\intbl one\cell two\cell\row\trowd\intbl three\cell four";
+    let parsed = read(rtf);
+    assert!(parsed.text.contains("| three | four |"), "{}", parsed.text);
+    assert_eq!(warnings(&parsed), ["text boxes were not read: 1"]);
+}
