@@ -1,12 +1,12 @@
 //! What a cell shows: a shared string, a number, a date, a truth value.
 
-use super::dates;
+use super::dates::{self, Shown};
 use crate::xml::Element;
 
 pub(super) struct Cells {
     strings: Vec<String>,
-    /// By style: whether its numbers are dates.
-    date_styles: Vec<bool>,
+    /// By style: what its numbers mean.
+    styles: Vec<Shown>,
     since_1904: bool,
 }
 
@@ -16,7 +16,7 @@ impl Cells {
         let since_1904 = properties.and_then(|p| p.attribute("date1904"));
         Self {
             strings,
-            date_styles: styles.map(date_styles).unwrap_or_default(),
+            styles: styles.map(shown).unwrap_or_default(),
             since_1904: matches!(since_1904, Some("1" | "true")),
         }
     }
@@ -39,19 +39,28 @@ impl Cells {
 
     fn number(&self, cell: &Element, value: String) -> String {
         let style = cell.attribute("s").and_then(|s| s.parse::<usize>().ok());
-        let is_date = style
-            .and_then(|s| self.date_styles.get(s))
-            .copied()
-            .unwrap_or(false);
+        let shown = style.and_then(|s| self.styles.get(s)).copied();
         let Ok(number) = value.trim().parse::<f64>() else {
             return value;
         };
-        match is_date {
-            true => dates::written(number, self.since_1904).unwrap_or(value),
-            // Sums leave traces such as 0.30000000000000004 that no one sees in the sheet.
-            false if value.len() > 15 => format!("{}", (number * 1e10).round() / 1e10),
-            false => value,
+        match shown.unwrap_or(Shown::Number) {
+            Shown::Date => dates::written(number, self.since_1904).unwrap_or(value),
+            Shown::Elapsed => dates::elapsed(number).unwrap_or(value),
+            Shown::Number => without_traces(number, value),
         }
+    }
+}
+
+/// Sums leave traces such as 0.30000000000000004 that no one sees in the sheet: it keeps 15
+/// digits. A number that has no more of them stays as it was written.
+fn without_traces(number: f64, value: String) -> String {
+    let kept = format!("{number:.14e}").parse::<f64>();
+    match kept {
+        Ok(kept) if value.contains('.') && kept != number => match value.contains(['e', 'E']) {
+            true => format!("{kept:E}"),
+            false => kept.to_string(),
+        },
+        _ => value,
     }
 }
 
@@ -68,7 +77,7 @@ pub(super) fn rich_text(item: &Element) -> String {
     out
 }
 
-fn date_styles(styles: &Element) -> Vec<bool> {
+fn shown(styles: &Element) -> Vec<Shown> {
     let custom: Vec<(&str, &str)> = styles
         .child("x:numFmts")
         .into_iter()
@@ -84,8 +93,12 @@ fn date_styles(styles: &Element) -> Vec<bool> {
             let id = format.attribute("numFmtId").unwrap_or("0");
             let code = custom.iter().find(|(custom, _)| *custom == id);
             match code {
-                Some((_, code)) => dates::is_date_format(code),
-                None => matches!(id.parse::<u32>(), Ok(14..=22 | 27..=36 | 45..=47 | 50..=58)),
+                Some((_, code)) => dates::shown_by(code),
+                None => match id.parse::<u32>() {
+                    Ok(46) => Shown::Elapsed,
+                    Ok(14..=22 | 27..=36 | 45 | 47 | 50..=58) => Shown::Date,
+                    _ => Shown::Number,
+                },
             }
         })
         .collect()

@@ -1,34 +1,63 @@
 //! Dates, which a workbook keeps as days since 1900 (or 1904).
 
-/// Whether a number format shows a date or a time.
-pub(super) fn is_date_format(code: &str) -> bool {
-    let mut quoted = false;
-    let mut bracketed = false;
-    for c in code.chars() {
+/// What a number format makes of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    Number,
+    /// A day, a time of it, or both.
+    Date,
+    /// Time that has passed, which may be more than a day.
+    Elapsed,
+}
+
+pub(super) fn shown_by(code: &str) -> Shown {
+    let (mut quoted, mut shown) = (false, Shown::Number);
+    let mut chars = code.chars();
+    while let Some(c) = chars.next() {
         match c {
             '"' => quoted = !quoted,
-            '[' => bracketed = true,
-            ']' => bracketed = false,
-            'y' | 'Y' | 'd' | 'D' | 'm' | 'M' | 'h' | 'H' if !quoted && !bracketed => return true,
+            _ if quoted => {}
+            // The sign after these stands for itself, for its width, or fills the cell.
+            '\\' | '_' | '*' => {
+                chars.next();
+            }
+            '[' => {
+                let inner: String = chars.by_ref().take_while(|c| *c != ']').collect();
+                let is_unit = |c: char| matches!(c, 'h' | 'H' | 'm' | 'M' | 's' | 'S');
+                if !inner.is_empty() && inner.chars().all(is_unit) {
+                    return Shown::Elapsed;
+                }
+            }
+            'y' | 'Y' | 'd' | 'D' | 'm' | 'M' | 'h' | 'H' => shown = Shown::Date,
             _ => {}
         }
     }
-    false
+    shown
+}
+
+/// Hours, minutes and seconds, however many hours.
+pub(super) fn elapsed(serial: f64) -> Option<String> {
+    let seconds = seconds(serial)?;
+    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+    Some(format!("{hours}:{minutes:02}:{:02}", seconds % 60))
+}
+
+/// `None` for what no sheet shows as a date.
+fn seconds(serial: f64) -> Option<u64> {
+    let is_shown = (0.0..2_958_466.0).contains(&serial);
+    is_shown.then(|| (serial * 86_400.0).round() as u64)
 }
 
 /// ISO 8601; the time only where there is one, the date only where there is one.
 pub(super) fn written(serial: f64, since_1904: bool) -> Option<String> {
-    if !(0.0..2_958_466.0).contains(&serial) {
-        return None;
-    }
-    let seconds = (serial.fract() * 86_400.0).round() as u64;
+    let total = seconds(serial)?;
+    let (days, seconds) = ((total / 86_400) as i64, total % 86_400);
     let time = format!(
         "{:02}:{:02}:{:02}",
-        seconds / 3600 % 24,
+        seconds / 3600,
         seconds / 60 % 60,
         seconds % 60
     );
-    let days = serial.trunc() as i64;
     if days == 0 && !since_1904 {
         return Some(time);
     }
@@ -77,7 +106,9 @@ mod tests {
 
     #[test]
     fn colours_and_words_in_a_format_make_no_date() {
-        assert!(!is_date_format("[Red]0.00\" days\""));
-        assert!(is_date_format("dd/mm/yyyy"));
+        assert_eq!(shown_by("[Red]0.00\" days\""), Shown::Number);
+        assert_eq!(shown_by("0\\h"), Shown::Number);
+        assert_eq!(shown_by("dd/mm/yyyy"), Shown::Date);
+        assert_eq!(shown_by("[h]:mm"), Shown::Elapsed);
     }
 }

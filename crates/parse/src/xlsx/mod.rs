@@ -34,6 +34,11 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
         None => None,
     };
     let cells = cell::Cells::new(strings, styles.as_ref(), &workbook);
+    let hidden: Vec<&str> = hidden_sheets(&workbook).collect();
+    if !hidden.is_empty() {
+        let names = hidden.join("`, `");
+        out.warn(format!("hidden sheets were not read: `{names}`"));
+    }
     for (sheet, target) in sheets(&workbook, &relations) {
         let name = sheet.attribute("name").unwrap_or_default();
         let heading = Piece::new(AtomKind::Heading { level: 1 }, name);
@@ -57,16 +62,27 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
 
 /// The sheets a reader sees, and their parts.
 fn sheets<'w>(workbook: &'w Element, relations: &Relations) -> Vec<(&'w Element, String)> {
-    let list = workbook.child("x:sheets");
-    let sheets = list.into_iter().flat_map(|list| list.children("x:sheet"));
-    let shown =
-        sheets.filter(|sheet| !matches!(sheet.attribute("state"), Some("hidden" | "veryHidden")));
+    let shown = all_sheets(workbook).filter(|sheet| !is_hidden(sheet));
     shown
         .filter_map(|sheet| {
             let target = &relations.get(sheet.related()?)?.target;
             Some((sheet, target.clone()))
         })
         .collect()
+}
+
+fn hidden_sheets(workbook: &Element) -> impl Iterator<Item = &str> {
+    let hidden = all_sheets(workbook).filter(|sheet| is_hidden(sheet));
+    hidden.filter_map(|sheet| sheet.attribute("name"))
+}
+
+fn all_sheets(workbook: &Element) -> impl Iterator<Item = &Element> {
+    let list = workbook.child("x:sheets");
+    list.into_iter().flat_map(|list| list.children("x:sheet"))
+}
+
+fn is_hidden(sheet: &Element) -> bool {
+    matches!(sheet.attribute("state"), Some("hidden" | "veryHidden"))
 }
 
 fn shared_strings(

@@ -12,6 +12,7 @@ mod mail;
 mod odt;
 mod office;
 mod papers;
+mod sheets;
 mod snapshots;
 mod sources;
 mod tables;

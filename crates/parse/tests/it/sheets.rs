@@ -1,0 +1,73 @@
+//! Cells of a workbook say what the sheet shows.
+
+use model::{AtomKind, Parsed};
+use parse::{Hints, Limits};
+use samples::archive;
+
+const X: &str = r#"xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships""#;
+
+/// A book of one row, each cell a style and a value, and a hidden sheet.
+fn book(cells: &[(u8, &str)]) -> Parsed {
+    let cell = |(style, value): &(u8, &str)| format!(r#"<c s="{style}"><v>{value}</v></c>"#);
+    let cells: String = cells.iter().map(cell).collect();
+    let bytes = archive(&[
+        (
+            "xl/workbook.xml",
+            &format!(
+                r#"<workbook {X}><sheets><sheet name="Seen" r:id="r1"/><sheet name="Unseen" state="hidden" r:id="r1"/></sheets></workbook>"#
+            ),
+        ),
+        (
+            "xl/_rels/workbook.xml.rels",
+            r#"<Relationships><Relationship Id="r1" Type="x/worksheet" Target="worksheets/sheet1.xml"/><Relationship Id="r2" Type="x/styles" Target="styles.xml"/></Relationships>"#,
+        ),
+        (
+            "xl/styles.xml",
+            &format!(
+                r#"<styleSheet {X}><numFmts><numFmt numFmtId="164" formatCode="[h]:mm"/><numFmt numFmtId="165" formatCode="0\h"/></numFmts><cellXfs><xf numFmtId="0"/><xf numFmtId="164"/><xf numFmtId="165"/><xf numFmtId="46"/><xf numFmtId="14"/></cellXfs></styleSheet>"#
+            ),
+        ),
+        (
+            "xl/worksheets/sheet1.xml",
+            &format!("<worksheet {X}><sheetData><row>{cells}</row></sheetData></worksheet>"),
+        ),
+    ]);
+    parse::parse(&bytes, &Hints::default(), &Limits::default()).unwrap()
+}
+
+fn shown(cells: &[(u8, &str)]) -> Vec<String> {
+    let parsed = book(cells);
+    let rows = parsed.atoms.iter().find_map(|atom| match &atom.kind {
+        AtomKind::Table(table) => Some(table.rows.concat()),
+        _ => None,
+    });
+    rows.unwrap()
+}
+
+#[test]
+fn numbers_keep_what_the_sheet_keeps_of_them() {
+    let numbers = [
+        (0, "1.2345678901234E-12"),
+        (0, "0.30000000000000004"),
+        (0, "12345678901234567"),
+        (0, "1.0000000000000002E-5"),
+    ];
+    let expected = ["1.2345678901234E-12", "0.3", "12345678901234567", "1E-5"];
+    assert_eq!(shown(&numbers), expected);
+}
+
+#[test]
+fn time_that_has_passed_is_no_date_and_an_escaped_letter_is_no_hour() {
+    let cells = [(1, "1.5"), (2, "45000"), (3, "2.25"), (4, "45000")];
+    assert_eq!(
+        shown(&cells),
+        ["36:00:00", "45000", "54:00:00", "2023-03-15"]
+    );
+}
+
+#[test]
+fn a_hidden_sheet_is_named_as_left_out() {
+    let parsed = book(&[(0, "1")]);
+    let said: Vec<&str> = parsed.warnings.iter().map(|w| w.message.as_str()).collect();
+    assert_eq!(said, ["hidden sheets were not read: `Unseen`"]);
+}
