@@ -157,15 +157,56 @@ fn write_markdown(out: &mut String, atom: &Atom, text: &str) {
             out.push_str(text);
             out.push_str("\n$$");
         }
-        AtomKind::Paragraph | AtomKind::Figure | AtomKind::Caption => {
-            // What Markdown would take for a heading or a quote.
-            if text.starts_with(['#', '>']) {
-                out.push('\\');
-            }
-            out.push_str(text);
-        }
+        AtomKind::Paragraph | AtomKind::Figure | AtomKind::Caption => write_prose(out, text),
         AtomKind::Table(_) | AtomKind::Furniture => out.push_str(text),
     }
+}
+
+/// Lines as they are, with a backslash before what Markdown would make more of.
+fn write_prose(out: &mut String, text: &str) {
+    for (n, line) in text.split('\n').enumerate() {
+        if n > 0 {
+            out.push('\n');
+        }
+        let Some(at) = mark(line, n == 0) else {
+            out.push_str(line);
+            continue;
+        };
+        out.push_str(&line[..at]);
+        out.push('\\');
+        out.push_str(&line[at..]);
+    }
+}
+
+/// Where the sign stands by which a line would begin a heading, a quote, a list or code, or be a
+/// rule. Within a paragraph only the number 1 begins a list.
+fn mark(line: &str, is_first: bool) -> Option<usize> {
+    let body = line.trim_start_matches(' ');
+    let digits = body.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = body.split_at(digits);
+    let means_more = match rest.chars().next()? {
+        '.' | ')' => (1..=9).contains(&digits) && (is_first || number == "1") && is_apart(rest),
+        _ if digits > 0 => false,
+        '#' | '>' => true,
+        '-' | '+' | '*' => is_apart(rest) || is_rule(rest),
+        '=' | '_' => is_rule(rest),
+        '`' => rest.starts_with("```"),
+        '~' => rest.starts_with("~~~"),
+        _ => false,
+    };
+    means_more.then_some(line.len() - rest.len())
+}
+
+/// Whether a sign stands alone, as one before an item does.
+fn is_apart(text: &str) -> bool {
+    text.len() == 1 || text[1..].starts_with([' ', '\t'])
+}
+
+fn is_rule(text: &str) -> bool {
+    let first = text.chars().next();
+    text.trim_end()
+        .chars()
+        .all(|c| Some(c) == first || c == ' ')
 }
 
 /// Words that lead out of the document with their address behind them.

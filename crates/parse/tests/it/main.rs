@@ -9,6 +9,7 @@ mod json;
 mod layout;
 mod links;
 mod mail;
+mod markdown;
 mod odt;
 mod office;
 mod papers;

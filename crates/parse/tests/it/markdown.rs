@@ -1,0 +1,47 @@
+//! What is written as Markdown is read again as what it was.
+
+use model::AtomKind;
+use parse::{Hints, Limits};
+
+fn read(name: &str, text: &str) -> model::Parsed {
+    let hints = Hints::of_filename(name);
+    parse::parse(text.as_bytes(), &hints, &Limits::default()).unwrap()
+}
+
+#[test]
+fn prose_that_looks_like_markup_is_still_prose_when_read_again() {
+    let paragraphs = [
+        "- no item",
+        "1. Smith writes",
+        "2) of two",
+        "* a star",
+        "+ and more",
+        "# no heading",
+        "> no quote",
+        "``` no code",
+        "~~~ nor this",
+        "* * *",
+        "___",
+        "goes on\n- with a dash",
+        "goes on\n1. with a one",
+        "goes on\n=======\nand on",
+        "1820 was a year",
+        "-x is a switch",
+        "**bold** it is not",
+    ];
+    let parsed = read("a.txt", &paragraphs.join("\n\n"));
+    assert!(parsed.atoms.iter().all(|a| a.kind == AtomKind::Paragraph));
+    let again = read("a.md", &parse::to_markdown(&parsed));
+    for atom in &again.atoms {
+        let text = &again.text[atom.span.bytes()];
+        assert_eq!(atom.kind, AtomKind::Paragraph, "{text}");
+    }
+    assert_eq!(again.atoms.len(), paragraphs.len());
+}
+
+#[test]
+fn prose_that_looks_like_prose_is_written_as_it_is() {
+    let text = "In 1820. Then\n1821. Later\n-x is a switch\n";
+    let written = parse::to_markdown(&read("a.txt", text));
+    assert_eq!(written, text);
+}
