@@ -88,6 +88,27 @@ fn decode_items<T>(bytes: &[u8], one: impl Fn(&mut Reader<'_>) -> Option<T>) -> 
     input.bytes.is_empty().then_some(items)
 }
 
+pub(crate) fn write_number(into: &mut Vec<u8>, mut n: u64) {
+    while n >= 0x80 {
+        into.push(n as u8 | 0x80);
+        n >>= 7;
+    }
+    into.push(n as u8);
+}
+
+pub(crate) fn read_number(from: &mut &[u8]) -> Option<u64> {
+    let mut n = 0u64;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = from.split_first()?;
+        *from = rest;
+        n |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(n);
+        }
+    }
+    None
+}
+
 struct Writer {
     bytes: Vec<u8>,
     time: i64,
@@ -106,12 +127,8 @@ impl Writer {
         new
     }
 
-    fn number(&mut self, mut n: u64) {
-        while n >= 0x80 {
-            self.bytes.push(n as u8 | 0x80);
-            n >>= 7;
-        }
-        self.bytes.push(n as u8);
+    fn number(&mut self, n: u64) {
+        write_number(&mut self.bytes, n);
     }
 
     fn time(&mut self, at: i64) {
@@ -135,16 +152,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn number(&mut self) -> Option<u64> {
-        let mut n = 0u64;
-        for shift in (0..64).step_by(7) {
-            let (&byte, rest) = self.bytes.split_first()?;
-            self.bytes = rest;
-            n |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Some(n);
-            }
-        }
-        None
+        read_number(&mut self.bytes)
     }
 
     fn time(&mut self) -> Option<i64> {

@@ -1,16 +1,15 @@
 //! Samples on their way to the store.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use coordinator::Delta;
 
-use crate::label::{Fingerprint, Labels};
+use crate::label::{ByFingerprint, Labels};
 use crate::sample::{Micros, Sample};
 use crate::tier::Tier;
 
-/// What an entry of the map, its key and its vector take, roughly; an upper bound for most.
+/// What an entry of the map, its key and its series take, roughly; an upper bound for most.
 const ENTRY_BYTES: usize = 96;
 
 pub(crate) enum Op {
@@ -32,24 +31,25 @@ pub(crate) enum Unfit {
     OutsideTime { at: Micros, horizon: Micros },
 }
 
+/// One vector for all series: what each has of its own would be a few bytes anywhere.
 pub(crate) struct Samples {
-    pub of: HashMap<Fingerprint, OfSeries>,
+    /// Every series once, in the order in which they came.
+    pub series: Vec<Labels>,
+    /// In the order in which they were recorded; the series by its place among them.
+    pub samples: Vec<(u32, Sample)>,
+    places: ByFingerprint<u32>,
     /// The latest time at which something was asked to be thinned out.
     pub expire: Option<Micros>,
     /// Where unsummarised samples begin: an older one would have no place.
     horizon: Arc<AtomicI64>,
 }
 
-pub(crate) struct OfSeries {
-    pub labels: Labels,
-    /// In the order in which they were recorded.
-    pub samples: Vec<Sample>,
-}
-
 impl Samples {
     pub fn new(horizon: Arc<AtomicI64>) -> Self {
         Self {
-            of: HashMap::new(),
+            series: Vec::new(),
+            samples: Vec::new(),
+            places: ByFingerprint::default(),
             expire: None,
             horizon,
         }
@@ -83,22 +83,23 @@ impl Delta for Samples {
 
     fn apply(&mut self, op: Op) {
         match op {
-            Op::Sample { labels, sample } => self
-                .of
-                .entry(labels.fingerprint())
-                .or_insert_with(|| OfSeries {
-                    labels,
-                    samples: vec![],
-                })
-                .samples
-                .push(sample),
+            Op::Sample { labels, sample } => {
+                let next = self.series.len() as u32;
+                let place = self.places.entry(labels.fingerprint()).or_insert(next);
+                self.samples.push((*place, sample));
+                if *place == next {
+                    self.series.push(labels);
+                }
+            }
             Op::Expire { now } => self.expire = self.expire.max(Some(now)),
         }
     }
 
     fn successor(&self) -> Self {
         Self {
-            of: HashMap::with_capacity(self.of.len()),
+            series: Vec::with_capacity(self.series.len()),
+            samples: Vec::with_capacity(self.samples.len()),
+            places: ByFingerprint::with_capacity_and_hasher(self.series.len(), Default::default()),
             ..Self::new(Arc::clone(&self.horizon))
         }
     }

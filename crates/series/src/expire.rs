@@ -4,7 +4,8 @@ use slatedb::{Db, KeyValue};
 
 use crate::codec::{decode_samples, decode_summaries, encode_summaries};
 use crate::flush::Draft;
-use crate::key::{self, Number};
+use crate::key;
+use crate::page::{self, Page};
 use crate::sample::{Micros, Summary};
 use crate::store::{Meta, scan_options};
 use crate::tier::{Bucket, Tier};
@@ -48,10 +49,10 @@ pub(crate) async fn thin_out(db: &Db, bucket: Bucket, draft: &mut Draft) -> Resu
         .scan_prefix_with_options(key::samples_in(bucket), .., &scan_options())
         .await?;
     while let Some(record) = records.next().await? {
-        let (_, number) =
+        let (_, page) =
             key::read_samples(&record.key).ok_or_else(|| Error::corrupt("a key of samples"))?;
         if let Some(tier) = bucket.tier.next() {
-            summarise(bucket, number, &record, tier, draft)?;
+            summarise((bucket, page), &record, tier, draft)?;
         }
         draft.batch.delete(&record.key);
     }
@@ -60,24 +61,26 @@ pub(crate) async fn thin_out(db: &Db, bucket: Bucket, draft: &mut Draft) -> Resu
 }
 
 fn summarise(
-    from: Bucket,
-    number: Number,
+    (from, page): (Bucket, Page),
     record: &KeyValue,
     tier: Tier,
     draft: &mut Draft,
 ) -> Result<(), Error> {
-    let summaries = by_window(&read(from.tier, &record.value)?, tier.window());
+    let mut summed_up = page::empty();
+    for (place, held) in page::parts(&record.value)? {
+        let summaries = by_window(&read(from.tier, held)?, tier.window());
+        page::push(&mut summed_up, place, &encode_summaries(&summaries));
+    }
     let bucket = tier.bucket(from.start()).expect("a later tier is coarser");
-    let key = key::samples(bucket, number);
-    draft.batch.merge(key, encode_summaries(&summaries));
+    draft.batch.merge(key::samples(bucket, page), summed_up);
     Ok(())
 }
 
-/// A record of any tier as summaries; a sample is a summary of one.
-pub(crate) fn read(tier: Tier, value: &[u8]) -> Result<Vec<Summary>, Error> {
+/// What a series holds in any tier as summaries; a sample is a summary of one.
+pub(crate) fn read(tier: Tier, held: &[u8]) -> Result<Vec<Summary>, Error> {
     match tier {
-        Tier::Samples => Ok(decode_samples(value)?.into_iter().map(Into::into).collect()),
-        Tier::Minutes | Tier::Hours => decode_summaries(value),
+        Tier::Samples => Ok(decode_samples(held)?.into_iter().map(Into::into).collect()),
+        Tier::Minutes | Tier::Hours => decode_summaries(held),
     }
 }
 

@@ -5,7 +5,7 @@
 //! either way. Dictionary, labels, bitmaps and samples go in the same batch, so
 //! no sample is ever without its series.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -15,10 +15,11 @@ use slatedb::{Db, DbSnapshot, ErrorKind, WriteBatch};
 use tokio::sync::Mutex;
 
 use crate::codec::encode_samples;
-use crate::delta::{OfSeries, Samples};
+use crate::delta::Samples;
 use crate::key::{self, Number};
-use crate::label::Fingerprint;
+use crate::label::{ByFingerprint, Fingerprint, Labels};
 use crate::merge::{encode_bitmap, latest_of_each};
+use crate::page::{self, Page};
 use crate::sample::Sample;
 use crate::store::{Meta, scan_options};
 use crate::tier::{Bucket, Tier};
@@ -37,7 +38,7 @@ pub(crate) struct Slate {
 /// What the last flush left. Changed only after the store has taken a batch.
 struct State {
     meta: Meta,
-    numbers: HashMap<Fingerprint, Number>,
+    numbers: ByFingerprint<Number>,
     /// `numbers` holds every series there is: one that is not in it is new.
     complete: bool,
 }
@@ -46,7 +47,7 @@ struct State {
 pub(crate) struct Draft {
     pub batch: WriteBatch,
     pub meta: Meta,
-    fresh: HashMap<Fingerprint, Number>,
+    fresh: ByFingerprint<Number>,
     pairs: BTreeMap<Vec<u8>, RoaringBitmap>,
 }
 
@@ -67,36 +68,28 @@ impl Slate {
 
     async fn draft(&self, state: &State, delta: &Samples, flush: u64) -> Result<Draft, Error> {
         let mut draft = Draft::new(&state.meta, flush);
-        let mut numbered = Vec::with_capacity(delta.of.len());
-        for (fingerprint, series) in &delta.of {
-            let number = match state.numbers.get(fingerprint) {
+        let mut numbers = Vec::with_capacity(delta.series.len());
+        for labels in &delta.series {
+            let number = match state.numbers.get(&labels.fingerprint()) {
                 Some(number) => *number,
                 // Tried again after a lost answer, the same delta gives the same numbers.
-                None if state.complete => draft.add_series(*fingerprint, series),
-                None => self.number(&mut draft, *fingerprint, series).await?,
+                None if state.complete => draft.add_series(labels),
+                None => self.number(&mut draft, labels).await?,
             };
-            numbered.push((number, &series.samples));
+            numbers.push(number);
         }
-        // In the order of their keys: the batch and the store's memory are sorted, and a row
-        // beside the last costs less than one anywhere, the more so the more there are.
-        numbered.sort_unstable_by_key(|(number, _)| *number);
-        for (number, samples) in numbered {
-            draft.add_samples(number, samples);
-        }
+        let numbered = delta.samples.iter();
+        draft.add_samples(numbered.map(|(place, sample)| (numbers[*place as usize], *sample)));
         draft.finish();
         Ok(draft)
     }
 
     /// The number of a series that is not remembered: from the store, or a new one.
-    async fn number(
-        &self,
-        draft: &mut Draft,
-        fingerprint: Fingerprint,
-        series: &OfSeries,
-    ) -> Result<Number, Error> {
+    async fn number(&self, draft: &mut Draft, labels: &Labels) -> Result<Number, Error> {
+        let fingerprint = labels.fingerprint();
         let number = match self.db.get(key::number_of(fingerprint)).await? {
             Some(stored) => read_number(&stored)?,
-            None => draft.add_series(fingerprint, series),
+            None => draft.add_series(labels),
         };
         draft.fresh.insert(fingerprint, number);
         Ok(number)
@@ -142,11 +135,12 @@ impl Slate {
 }
 
 /// The numbers of all series, if they are few enough.
-async fn remember(db: &Db, meta: &Meta) -> Result<Option<HashMap<Fingerprint, Number>>, Error> {
+async fn remember(db: &Db, meta: &Meta) -> Result<Option<ByFingerprint<Number>>, Error> {
     if meta.next_number as usize > REMEMBERED {
         return Ok(None);
     }
-    let mut numbers = HashMap::with_capacity(meta.next_number as usize);
+    let mut numbers = ByFingerprint::default();
+    numbers.reserve(meta.next_number as usize);
     let mut records = db
         .scan_prefix_with_options([key::NUMBERS], .., &scan_options())
         .await?;
@@ -172,40 +166,47 @@ impl Draft {
                 flush,
                 ..meta.clone()
             },
-            fresh: HashMap::new(),
+            fresh: ByFingerprint::default(),
             pairs: BTreeMap::new(),
         }
     }
 
-    fn add_series(&mut self, fingerprint: Fingerprint, series: &OfSeries) -> Number {
+    fn add_series(&mut self, labels: &Labels) -> Number {
+        let fingerprint = labels.fingerprint();
         let number = Number(self.meta.next_number);
         self.meta.next_number += 1;
         self.fresh.insert(fingerprint, number);
         let id = number.0.to_be_bytes();
         self.batch.put(key::number_of(fingerprint), id);
-        self.batch
-            .put(key::labels_of(number), series.labels.encode());
-        for (name, value) in series.labels.pairs() {
+        self.batch.put(key::labels_of(number), labels.encode());
+        for (name, value) in labels.pairs() {
             let bitmap = self.pairs.entry(key::pair(name, value)).or_default();
             bitmap.insert(number.0);
         }
         number
     }
 
-    fn add_samples(&mut self, number: Number, samples: &[Sample]) {
-        let mut buckets: BTreeMap<Bucket, Vec<Sample>> = BTreeMap::new();
+    fn add_samples(&mut self, samples: impl Iterator<Item = (Number, Sample)>) {
         // A sample may be overtaken by the horizon after it was checked; its bucket is gone then.
         let horizon = self.meta.horizon(Tier::Samples);
-        for sample in samples.iter().filter(|sample| sample.at >= horizon) {
-            let bucket = Tier::Samples
-                .bucket(sample.at)
-                .expect("checked by the delta");
-            buckets.entry(bucket).or_default().push(*sample);
-        }
-        for (bucket, samples) in buckets {
-            let samples = latest_of_each(samples, |sample| sample.at);
-            self.batch
-                .merge(key::samples(bucket, number), encode_samples(&samples));
+        let kept = samples.filter(|(_, sample)| sample.at >= horizon);
+        let placed = kept.map(|(number, sample)| {
+            let bucket = Tier::Samples.bucket(sample.at);
+            (bucket.expect("checked by the delta"), number, sample)
+        });
+        let mut placed: Vec<(Bucket, Number, Sample)> = placed.collect();
+        // In the order of their keys; those of a series stay as they were recorded.
+        placed.sort_by_key(|(bucket, number, _)| (*bucket, *number));
+        let record = |of: &(Bucket, Number, Sample)| (of.0, Page::of(of.1));
+        for together in placed.chunk_by(|a, b| record(a) == record(b)) {
+            let mut page = page::empty();
+            for of_one in together.chunk_by(|a, b| a.1 == b.1) {
+                let samples = of_one.iter().map(|(_, _, sample)| *sample).collect();
+                let samples = encode_samples(&latest_of_each(samples, |sample| sample.at));
+                page::push(&mut page, page::place(of_one[0].1), &samples);
+            }
+            let (bucket, at) = record(&together[0]);
+            self.batch.merge(key::samples(bucket, at), page);
         }
     }
 

@@ -5,11 +5,12 @@
 //! f  fingerprint (16)                the number of a series
 //! s  number (4)                      the labels of a series
 //! i  label NUL value NUL             the numbers of the series that carry it, a bitmap
-//! r  tier (1) bucket (4) number (4)  the samples of one series in one bucket of time
+//! p  tier (1) bucket (4) page (4)    the samples of neighbouring series in one bucket of time
 //! ```
 //! Numbers are big-endian. A bucket is one range of keys: to drop it is to drop a range.
 
 use crate::label::Fingerprint;
+use crate::page::Page;
 use crate::tier::{Bucket, Tier};
 
 /// The number of a series inside the store.
@@ -19,7 +20,7 @@ pub(crate) struct Number(pub u32);
 pub(crate) const META: &[u8] = b"m";
 pub(crate) const NUMBERS: u8 = b'f';
 pub(crate) const PAIRS: u8 = b'i';
-pub(crate) const SAMPLES: u8 = b'r';
+pub(crate) const SAMPLES: u8 = b'p';
 
 pub(crate) fn number_of(fingerprint: Fingerprint) -> [u8; 17] {
     let mut key = [NUMBERS; 17];
@@ -54,10 +55,10 @@ pub(crate) fn value_of<'k>(key: &'k [u8], name: &str) -> Option<&'k str> {
     std::str::from_utf8(rest).ok()
 }
 
-pub(crate) fn samples(bucket: Bucket, number: Number) -> [u8; 10] {
+pub(crate) fn samples(bucket: Bucket, page: Page) -> [u8; 10] {
     let mut key = [SAMPLES; 10];
     key[..6].copy_from_slice(&samples_in(bucket));
-    key[6..].copy_from_slice(&number.0.to_be_bytes());
+    key[6..].copy_from_slice(&page.0.to_be_bytes());
     key
 }
 
@@ -70,14 +71,14 @@ pub(crate) fn samples_in(bucket: Bucket) -> [u8; 6] {
 }
 
 /// What a key of samples says.
-pub(crate) fn read_samples(key: &[u8]) -> Option<(Bucket, Number)> {
+pub(crate) fn read_samples(key: &[u8]) -> Option<(Bucket, Page)> {
     let key: &[u8; 10] = key.try_into().ok()?;
     let word = |at: usize| u32::from_be_bytes(key[at..at + 4].try_into().expect("four bytes"));
     let bucket = Bucket {
         tier: Tier::from_byte(key[1])?,
         index: word(2),
     };
-    Some((bucket, Number(word(6))))
+    Some((bucket, Page(word(6))))
 }
 
 #[cfg(test)]
@@ -91,9 +92,9 @@ mod tests {
             tier: Tier::Minutes,
             index: 20_000,
         };
-        let key = samples(bucket, Number(258));
-        assert_eq!(&key, b"r\x01\0\0\x4e\x20\0\0\x01\x02");
-        assert_eq!(read_samples(&key), Some((bucket, Number(258))));
+        let key = samples(bucket, Page(258));
+        assert_eq!(&key, b"p\x01\0\0\x4e\x20\0\0\x01\x02");
+        assert_eq!(read_samples(&key), Some((bucket, Page(258))));
         assert_eq!(pair("kb", "x"), b"ikb\0x\0");
         assert_eq!(value_of(b"ikb\0x\0", "kb"), Some("x"));
         assert_eq!(labels_of(Number(1)), *b"s\0\0\0\x01");

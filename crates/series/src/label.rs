@@ -1,6 +1,8 @@
 //! The name of a series: its labels, sorted, checked once.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
@@ -24,6 +26,27 @@ struct Set {
 /// Equal labels have equal fingerprints, whatever order they were given in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Fingerprint(pub [u8; 16]);
+
+/// A fingerprint is a hash already, and one that nobody can choose.
+pub(crate) type ByFingerprint<T> = HashMap<Fingerprint, T, BuildHasherDefault<FirstBytes>>;
+
+#[derive(Default)]
+pub(crate) struct FirstBytes(u64);
+
+impl Hasher for FirstBytes {
+    fn write(&mut self, bytes: &[u8]) {
+        if let Some(first) = bytes.first_chunk() {
+            self.0 = u64::from_le_bytes(*first);
+        }
+    }
+
+    /// Of arrays too; it is the same for all.
+    fn write_usize(&mut self, _length: usize) {}
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadLabels {

@@ -15,6 +15,8 @@ mod codec;
 
 mod key;
 
+mod page;
+
 mod merge;
 
 mod tier;

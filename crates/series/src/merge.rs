@@ -10,6 +10,7 @@ use slatedb::{MergeOperator, MergeOperatorError};
 use crate::Error;
 use crate::codec::{decode_samples, decode_summaries, encode_samples, encode_summaries};
 use crate::key::{PAIRS, SAMPLES};
+use crate::page;
 use crate::sample::Micros;
 use crate::tier::Tier;
 
@@ -34,12 +35,12 @@ impl MergeOperator for AddUp {
         let parts = existing.iter().chain(operands);
         let merged = match key.first() {
             Some(&PAIRS) => join(parts),
-            Some(&SAMPLES) if key.get(1) == Some(&(Tier::Samples as u8)) => {
-                in_order(parts, decode_samples, |s| s.at).map(|all| encode_samples(&all))
-            }
-            Some(&SAMPLES) => {
-                in_order(parts, decode_summaries, |s| s.since).map(|all| encode_summaries(&all))
-            }
+            Some(&SAMPLES) if key.get(1) == Some(&(Tier::Samples as u8)) => pages(parts, |held| {
+                in_order(held, decode_samples, |s| s.at).map(|all| encode_samples(&all))
+            }),
+            Some(&SAMPLES) => pages(parts, |held| {
+                in_order(held, decode_summaries, |s| s.since).map(|all| encode_summaries(&all))
+            }),
             _ => Err(Error::corrupt("a record that is never merged was merged")),
         };
         merged
@@ -58,8 +59,30 @@ fn join<'a>(parts: impl Iterator<Item = &'a Bytes>) -> Result<Vec<u8>, Error> {
     Ok(encode_bitmap(&all))
 }
 
-fn in_order<'a, T: Copy>(
-    parts: impl Iterator<Item = &'a Bytes>,
+/// What each series holds, added up.
+fn pages<'a>(
+    pages: impl Iterator<Item = &'a Bytes>,
+    add_up: impl Fn(&[&[u8]]) -> Result<Vec<u8>, Error>,
+) -> Result<Vec<u8>, Error> {
+    let mut held = vec![Vec::new(); page::SERIES];
+    for page in pages {
+        for (place, part) in page::parts(page)? {
+            held[place].push(part);
+        }
+    }
+    let mut all = page::empty();
+    for (place, parts) in held.iter().enumerate() {
+        match &parts[..] {
+            [] => {}
+            [alone] => page::push(&mut all, place, alone),
+            parts => page::push(&mut all, place, &add_up(parts)?),
+        }
+    }
+    Ok(all)
+}
+
+fn in_order<T: Copy>(
+    parts: &[&[u8]],
     decode: impl Fn(&[u8]) -> Result<Vec<T>, Error>,
     at: impl Fn(&T) -> Micros,
 ) -> Result<Vec<T>, Error> {
@@ -99,21 +122,28 @@ pub(crate) fn decode_bitmap(bytes: &[u8]) -> Result<RoaringBitmap, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::{self, Number};
+    use crate::key;
+    use crate::page::Page;
     use crate::sample::Sample;
 
+    /// A page of three series, each with these samples and values of its own.
     fn operand(samples: &[(i64, f64)]) -> Bytes {
-        let samples: Vec<_> = samples
-            .iter()
-            .map(|&(at, value)| Sample { at, value })
-            .collect();
-        encode_samples(&samples).into()
+        let mut page = page::empty();
+        for place in [0, 1, 31] {
+            let own = |&(at, value)| Sample {
+                at,
+                value: value + place as f64,
+            };
+            let samples: Vec<_> = samples.iter().map(own).collect();
+            page::push(&mut page, place, &encode_samples(&samples));
+        }
+        page.into()
     }
 
     #[test]
     fn merging_is_associative_and_a_repeat_changes_nothing() {
         let bucket = Tier::Samples.bucket(0).unwrap();
-        let key = Bytes::copy_from_slice(&key::samples(bucket, Number(1)));
+        let key = Bytes::copy_from_slice(&key::samples(bucket, Page(1)));
         let parts = [
             operand(&[(5, 1.0), (9, 2.0)]),
             operand(&[(7, 3.0), (9, 4.0)]),

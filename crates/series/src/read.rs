@@ -10,12 +10,13 @@ use crate::expire::read;
 use crate::key::{self, Number};
 use crate::label::{Labels, NAME};
 use crate::merge::decode_bitmap;
+use crate::page::{self, Page};
 use crate::query::{Matcher, Selector};
 use crate::sample::{Micros, Summary};
 use crate::store::{Meta, scan_options};
 use crate::tier::{Bucket, Tier};
 
-/// Below this many series a bucket is read key by key, above it is scanned.
+/// Below this many series a bucket is read page by page, above it is scanned.
 const SCAN_FROM: u64 = 64;
 
 /// A series and what it holds, in order of time.
@@ -156,11 +157,11 @@ impl<'a> Reader<'a> {
         if numbers.len() >= SCAN_FROM {
             return self.scan_bucket(bucket, numbers, held).await;
         }
-        for number in numbers.iter().map(Number) {
-            if let Some(value) = self.snapshot.get(key::samples(bucket, number)).await? {
-                held.entry(number)
-                    .or_default()
-                    .extend(read(bucket.tier, &value)?);
+        let mut pages: Vec<Page> = numbers.iter().map(Number).map(Page::of).collect();
+        pages.dedup();
+        for page in pages {
+            if let Some(value) = self.snapshot.get(key::samples(bucket, page)).await? {
+                take_in((bucket, page), &value, numbers, held)?;
             }
         }
         Ok(())
@@ -178,14 +179,27 @@ impl<'a> Reader<'a> {
             .scan_prefix_with_options(prefix, .., &scan_options())
             .await?;
         while let Some(record) = records.next().await? {
-            let (_, number) =
+            let (_, page) =
                 key::read_samples(&record.key).ok_or_else(|| Error::corrupt("a key of samples"))?;
-            if numbers.contains(number.0) {
-                held.entry(number)
-                    .or_default()
-                    .extend(read(bucket.tier, &record.value)?);
-            }
+            take_in((bucket, page), &record.value, numbers, held)?;
         }
         Ok(())
     }
+}
+
+/// Adds what a page has of some series to what they hold.
+fn take_in(
+    (bucket, page): (Bucket, Page),
+    value: &[u8],
+    numbers: &RoaringBitmap,
+    held: &mut BTreeMap<Number, Vec<Summary>>,
+) -> Result<(), Error> {
+    for (place, part) in page::parts(value)? {
+        let number = page.number(place);
+        if numbers.contains(number.0) {
+            let held = held.entry(number).or_default();
+            held.extend(read(bucket.tier, part)?);
+        }
+    }
+    Ok(())
 }

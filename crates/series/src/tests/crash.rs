@@ -13,6 +13,7 @@ use super::{START, labels, memory, open, settings};
 use crate::key::{self, Number};
 use crate::label::Labels;
 use crate::merge::decode_bitmap;
+use crate::page::{self, Page};
 use crate::query::Range;
 use crate::{Error, Line, Series, store};
 
@@ -21,8 +22,13 @@ async fn whole_series(db: &Db) -> BTreeSet<Number> {
     let mut numbers = BTreeSet::new();
     let mut records = db.scan_prefix([key::SAMPLES], ..).await.unwrap();
     while let Some(record) = records.next().await.unwrap() {
-        let (_, number) = key::read_samples(&record.key).unwrap();
-        let labels = db.get(key::labels_of(number)).await.unwrap();
+        let (_, page) = key::read_samples(&record.key).unwrap();
+        for (place, _) in page::parts(&record.value).unwrap() {
+            numbers.insert(page.number(place));
+        }
+    }
+    for number in &numbers {
+        let labels = db.get(key::labels_of(*number)).await.unwrap();
         let labels = Labels::decode(&labels.expect("a sample has its series")).unwrap();
         let named = db.get(key::number_of(labels.fingerprint())).await.unwrap();
         assert_eq!(named.unwrap().as_ref(), number.0.to_be_bytes());
@@ -30,7 +36,6 @@ async fn whole_series(db: &Db) -> BTreeSet<Number> {
             let carriers = db.get(key::pair(name, value)).await.unwrap().unwrap();
             assert!(decode_bitmap(&carriers).unwrap().contains(number.0));
         }
-        numbers.insert(number);
     }
     numbers
 }
@@ -130,9 +135,15 @@ async fn concurrent_first_writes_of_a_series_give_one_number() {
     let db = inside(&objects).await;
     assert_eq!(whole_series(&db).await.len(), 1);
     let bucket = crate::tier::Tier::Samples.bucket(START).unwrap();
-    let stored = db.get(key::samples(bucket, Number(1))).await.unwrap();
-    let stored = crate::codec::decode_samples(&stored.unwrap()).unwrap();
-    assert_eq!(stored.len(), 16 * 20 + 1);
+    let stored = db.get(key::samples(bucket, Page(0))).await.unwrap();
+    let stored = stored.unwrap();
+    let [(1, held)] = page::parts(&stored).unwrap()[..] else {
+        panic!("the page holds another series than the first");
+    };
+    assert_eq!(
+        crate::codec::decode_samples(held).unwrap().len(),
+        16 * 20 + 1
+    );
     db.close().await.unwrap();
 }
 
