@@ -108,6 +108,7 @@ fn chunk(data: &Data, at: usize, rng: &mut StdRng) -> IndexedChunk {
         chunk: Chunk {
             ordinal: (at % CHUNKS) as u32,
             span,
+            atoms: 0..1,
             text,
             tokens: words as u32,
             heading_path: Vec::new(),

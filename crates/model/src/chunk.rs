@@ -1,5 +1,7 @@
 //! A passage with its place.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{ContentHash, PageBox, Span};
@@ -10,6 +12,9 @@ pub struct Chunk {
     /// Position within the unit.
     pub ordinal: u32,
     pub span: Span,
+    /// The atoms it is cut from, of those of its unit. Chunks stored by earlier builds know none.
+    #[serde(default)]
+    pub atoms: Range<u32>,
     pub text: String,
     /// Exact, in the embedding model's own tokens, of its text.
     pub tokens: u32,

@@ -48,6 +48,7 @@ pub fn chunk(ordinal: u32, text: &str, vector: &[f32]) -> IndexedChunk {
                 char_start: 0,
                 char_end: len,
             },
+            atoms: 0..1,
             text: text.to_owned(),
             tokens: 1,
             heading_path: Vec::new(),

@@ -126,11 +126,13 @@ impl Assembly<'_> {
             char_end: chars.end,
         };
         let span = within.shifted(self.unit.span.byte_start, self.unit.span.char_start);
+        let atoms = touched(&self.unit.atoms, &span);
         let boxes = boxes(&self.unit.atoms, &span);
         let pages: BTreeSet<u32> = boxes.iter().map(|b| b.page).collect();
         Chunk {
             ordinal: 0,
             span,
+            atoms: atoms.start as u32..atoms.end as u32,
             text: self.unit.text[bytes].to_owned(),
             tokens: 0,
             heading_path: Vec::new(),
@@ -140,12 +142,17 @@ impl Assembly<'_> {
     }
 }
 
+/// The atoms a span has a part of.
+fn touched(atoms: &[Atom], span: &Span) -> Range<usize> {
+    let first = atoms.partition_point(|atom| atom.span.byte_end <= span.byte_start);
+    let end = atoms.partition_point(|atom| atom.span.byte_start < span.byte_end);
+    first..end.max(first)
+}
+
 /// Where the part of some atoms that lies in a span is printed.
 pub(crate) fn boxes(atoms: &[Atom], span: &Span) -> Vec<PageBox> {
-    let first = atoms.partition_point(|atom| atom.span.byte_end <= span.byte_start);
-    atoms[first..]
+    atoms[touched(atoms, span)]
         .iter()
-        .take_while(|atom| atom.span.byte_start < span.byte_end)
         .filter(|atom| atom.kind.is_indexed())
         .flat_map(|atom| boxes_of(atom, span))
         .collect()

@@ -180,6 +180,16 @@ proptest! {
             prop_assert!(chunk.tokens as usize <= policy.max(), "{} tokens", chunk.tokens);
             covered[chunk.span.bytes()].fill(true);
         }
+        for unit in &units {
+            for chunk in chunk(unit, policy, tokens) {
+                let own = chunk.span.bytes();
+                for (at, atom) in unit.atoms.iter().enumerate() {
+                    let bytes = atom.span.bytes();
+                    let shared = bytes.start < own.end && own.start < bytes.end;
+                    prop_assert_eq!(chunk.atoms.contains(&(at as u32)), shared, "atom {}", at);
+                }
+            }
+        }
         for atom in doc.atoms.iter().filter(|atom| atom.kind.is_indexed()) {
             for (at, char) in doc.text[atom.span.bytes()].char_indices() {
                 prop_assert!(char.is_whitespace() || covered[atom.span.byte_start as usize + at]);

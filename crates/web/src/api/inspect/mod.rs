@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use engine::intake::StageError;
-use model::{Chunk, Parsed, UnitName};
+use model::{Chunk, PageBox, Parsed, UnitName};
 use parse::Hints;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -57,7 +57,12 @@ pub struct ChunkView {
     pub byte_range: [u64; 2],
     pub tokens: u32,
     pub heading_path: Vec<String>,
+    /// The first of its unit's atoms that it is cut from, and the one after the last.
+    pub atoms: [u32; 2],
     pub pages: Vec<u32>,
+    /// Where it is printed on them.
+    #[schema(value_type = Vec<Object>)]
+    pub boxes: Vec<PageBox>,
     pub text: String,
 }
 
@@ -70,7 +75,9 @@ impl ChunkView {
             byte_range: [chunk.span.byte_start, chunk.span.byte_end],
             tokens: chunk.tokens,
             heading_path: chunk.heading_path,
+            atoms: [chunk.atoms.start, chunk.atoms.end],
             pages: chunk.pages,
+            boxes: chunk.boxes,
             text: chunk.text,
         }
     }
