@@ -1,9 +1,9 @@
 """LangChain's, chonkie's and semchunk's splitters with the same tokenizer, for the bench topic `chunk`.
 
-usage: chunk.py TOKENIZER_JSON TARGET OVERLAP < text > answers.json
+usage: chunk.py TOKENIZER_JSON TARGET OVERLAP < texts.json > answers.json
 
-Out: {name: {"seconds": s, "chunks": n, "longest": tokens}}, one splitter after another on
-the whole text, one thread, in seconds of CPU. `longest` is counted afterwards and is not
+In: a list of texts. Out: {name: {"seconds": s, "chunks": n, "longest": tokens}}, one splitter
+after another on all texts, one thread, in seconds of CPU. `longest` is counted afterwards and is not
 in the time.
 """
 
@@ -20,7 +20,7 @@ tokenizer = Tokenizer.from_file(sys.argv[1])
 tokenizer.no_truncation()
 tokenizer.no_padding()
 target, overlap = int(sys.argv[2]), int(sys.argv[3])
-text = sys.stdin.read()
+texts = json.load(sys.stdin)
 
 
 def count(piece):
@@ -33,28 +33,28 @@ def langchain():
     splitter = RecursiveCharacterTextSplitter(
         chunk_size=target, chunk_overlap=overlap, length_function=count
     )
-    return lambda: splitter.split_text(text)
+    return splitter.split_text
 
 
 def chonkie_sentences():
     from chonkie import SentenceChunker
 
     chunker = SentenceChunker(tokenizer, chunk_size=target, chunk_overlap=overlap)
-    return lambda: [chunk.text for chunk in chunker.chunk(text)]
+    return lambda text: [chunk.text for chunk in chunker.chunk(text)]
 
 
 def chonkie_recursive():
     from chonkie import RecursiveChunker
 
     chunker = RecursiveChunker(tokenizer, chunk_size=target)
-    return lambda: [chunk.text for chunk in chunker.chunk(text)]
+    return lambda text: [chunk.text for chunk in chunker.chunk(text)]
 
 
 def semchunk_plain():
     import semchunk
 
     chunker = semchunk.chunkerify(count, target, memoize=False)
-    return lambda: chunker(text)
+    return chunker
 
 
 answers = {}
@@ -66,7 +66,7 @@ for name, make in {
 }.items():
     split = make()
     start = time.process_time()
-    chunks = split()
+    chunks = [chunk for text in texts for chunk in split(text)]
     seconds = time.process_time() - start
     answers[name] = {
         "seconds": seconds,

@@ -2,7 +2,8 @@
 //! people use, with the same tokenizer on the same text in the same run.
 //!
 //! All of them work on one thread and are measured in seconds of CPU, so that a neighbour on
-//! the machine counts for none of them. `CHUNK_MB` sets the size of the text (50).
+//! the machine counts for none of them. The text is `CHUNK_MB` (50) documents of a megabyte
+//! each: on one text of fifty, chonkie's sentences take time that grows with its square.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -29,29 +30,21 @@ const TOKENIZER: &str = "models/all-MiniLM-L6-v2/tokenizer.json";
 pub fn run(report: &mut Report) -> anyhow::Result<()> {
     let megabytes = std::env::var("CHUNK_MB").map_or(Ok(50), |mb| mb.parse())?;
     let tokens = Tokenizer::open(format!("{TOOLS}/{TOKENIZER}").as_ref())?;
-    let doc = document(megabytes << 20);
-    let size = doc.text.len() as f64 / f64::from(1 << 20);
-    report.figure("text", size, "MB");
+    let docs = documents(megabytes);
+    let size = docs.iter().map(|doc| doc.text.len()).sum::<usize>() as f64 / f64::from(1 << 20);
+    report.figure(format!("text, {megabytes} documents"), size, "MB");
 
-    let alone = size / seconds(|| tokens.count(&doc.text));
+    let rate =
+        |of: &dyn Fn(&Parsed) -> usize| size / seconds(|| docs.iter().map(of).sum::<usize>());
+    let alone = rate(&|doc| tokens.count(&doc.text));
     report.figure("tokenizer alone", alone, RATE);
-    report.figure(
-        "estimate alone",
-        size / seconds(|| chunk::Estimate.count(&doc.text)),
-        RATE,
-    );
-    report.figure(
-        "sentences alone",
-        size / seconds(|| chunk::sentences(&doc.text).len()),
-        RATE,
-    );
-    report.figure(
-        "units alone",
-        size / seconds(|| units::units(&doc).len()),
-        RATE,
-    );
+    let estimate = rate(&|doc| chunk::Estimate.count(&doc.text));
+    report.figure("estimate alone", estimate, RATE);
+    let sentences = rate(&|doc| chunk::sentences(&doc.text).len());
+    report.figure("sentences alone", sentences, RATE);
+    report.figure("units alone", rate(&|doc| units::units(doc).len()), RATE);
 
-    let units = units::units(&doc);
+    let units: Vec<_> = docs.iter().flat_map(units::units).collect();
     for strategy in Strategy::ALL {
         let policy = ChunkPolicy::for_limit(254).with_strategy(strategy);
         let mut made = 0;
@@ -77,8 +70,8 @@ pub fn run(report: &mut Report) -> anyhow::Result<()> {
         );
     }
     let policy = ChunkPolicy::for_limit(254);
-    let ours = size / seconds(|| cut(&doc, policy, &tokens));
-    for (name, peer) in peers(&doc.text, policy)? {
+    let ours = rate(&|doc| cut(doc, policy, &tokens));
+    for (name, peer) in peers(&docs, policy)? {
         let name = format!("{name}, {} chunks, longest {}", peer.chunks, peer.longest);
         report.against(
             "structural with units",
@@ -122,7 +115,7 @@ struct Peer {
     longest: usize,
 }
 
-fn peers(text: &str, policy: ChunkPolicy) -> anyhow::Result<BTreeMap<String, Peer>> {
+fn peers(docs: &[Parsed], policy: ChunkPolicy) -> anyhow::Result<BTreeMap<String, Peer>> {
     let python = crate::peers::python("chunk", &PACKAGES)?;
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/chunk.py");
     let sizes = [policy.target(), policy.overlap()].map(|size| size.to_string());
@@ -132,23 +125,28 @@ fn peers(text: &str, policy: ChunkPolicy) -> anyhow::Result<BTreeMap<String, Pee
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
-    child
-        .stdin
-        .take()
-        .expect("piped")
-        .write_all(text.as_bytes())?;
+    let texts: Vec<&str> = docs.iter().map(|doc| &*doc.text).collect();
+    let texts = serde_json::to_vec(&texts)?;
+    child.stdin.take().expect("piped").write_all(&texts)?;
     let output = child.wait_with_output()?;
     ensure!(output.status.success(), "the peers' script failed");
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-/// English-like text with headings, paragraphs of a few sentences, names and numbers.
-fn document(bytes: usize) -> Parsed {
-    let mut writer = Writer::default();
-    while writer.doc.text.len() < bytes {
-        writer.section();
-    }
-    writer.doc
+/// English-like texts with headings, paragraphs of a few sentences, names and numbers, of a
+/// megabyte each.
+fn documents(count: u64) -> Vec<Parsed> {
+    let document = |seed| {
+        let mut writer = Writer {
+            state: seed,
+            ..Writer::default()
+        };
+        while writer.doc.text.len() < 1 << 20 {
+            writer.section();
+        }
+        writer.doc
+    };
+    (0..count).map(document).collect()
 }
 
 const WORDS: &[&str] = &[
