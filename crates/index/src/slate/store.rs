@@ -173,12 +173,20 @@ pub struct Rows<'a> {
     view: &'a DbSnapshot,
     prefix: Vec<u8>,
     rest: (Bound<Bytes>, Bound<Bytes>),
+    keep: bool,
     rows: DbIterator,
 }
 
 impl<'a> Rows<'a> {
     pub async fn under(view: &'a DbSnapshot, prefix: &[u8]) -> Result<Self, Error> {
         Self::within(view, prefix, ..).await
+    }
+
+    /// The same for who passes by all of them: they take no place in memory from those that
+    /// are asked for again.
+    pub async fn passing(view: &'a DbSnapshot, prefix: &[u8]) -> Result<Self, Error> {
+        let all = (Bound::Unbounded, Bound::Unbounded);
+        Self::begin(view, prefix, all, false).await
     }
 
     /// Rows whose key goes on, behind the prefix, within `rest`.
@@ -189,12 +197,21 @@ impl<'a> Rows<'a> {
     ) -> Result<Self, Error> {
         let owned = |bound: Bound<&[u8]>| bound.map(Bytes::copy_from_slice);
         let rest = (owned(rest.start_bound()), owned(rest.end_bound()));
-        let prefix = prefix.to_vec();
-        let rows = scan(view, &prefix, &rest).await?;
+        Self::begin(view, prefix, rest, true).await
+    }
+
+    async fn begin(
+        view: &'a DbSnapshot,
+        prefix: &[u8],
+        rest: (Bound<Bytes>, Bound<Bytes>),
+        keep: bool,
+    ) -> Result<Self, Error> {
+        let rows = scan(view, prefix, &rest, keep).await?;
         Ok(Self {
             view,
-            prefix,
+            prefix: prefix.to_vec(),
             rest,
+            keep,
             rows,
         })
     }
@@ -203,7 +220,7 @@ impl<'a> Rows<'a> {
         for _ in 0..AGAIN {
             match self.rows.next().await {
                 Err(error) if is_collected(&error) => {
-                    self.rows = scan(self.view, &self.prefix, &self.rest).await?;
+                    self.rows = scan(self.view, &self.prefix, &self.rest, self.keep).await?;
                 }
                 row => return self.went_on(row),
             }
@@ -228,11 +245,12 @@ async fn scan(
     view: &DbSnapshot,
     prefix: &[u8],
     rest: &(Bound<Bytes>, Bound<Bytes>),
+    keep: bool,
 ) -> Result<DbIterator, Error> {
     let options = ScanOptions {
         read_ahead_bytes: 1 << 20,
         max_fetch_tasks: 2,
-        cache_blocks: true,
+        cache_blocks: keep,
         ..Default::default()
     };
     for _ in 0..AGAIN {

@@ -8,6 +8,8 @@
 
 use std::sync::Arc;
 
+use roaring::RoaringBitmap;
+
 use crate::Error;
 use crate::slate::key;
 use crate::slate::record::VectorRecord;
@@ -17,6 +19,7 @@ use crate::vector::cluster::{self, Closest, Rows};
 use crate::vector::code::Codes;
 use crate::vector::grow::{FIRST, Grow, LONGEST, Member, turn};
 use crate::vector::posting::Table;
+use crate::vector::rotate::Rotation;
 
 /// Vectors in memory at a time.
 const AT_ONCE: usize = 8192;
@@ -66,7 +69,7 @@ impl Grow<'_> {
     async fn train(&self, table: &Table, added: &[Member], valid: u64) -> Result<[Side; 2], Error> {
         let most = SAMPLED.min(valid as usize / FIRST * cluster::SAMPLE).max(1);
         let step = (valid as usize).div_ceil(most);
-        let mut sample = Vec::new();
+        let mut sample = Sample::new(self, table);
         let mut rows = Vectors::of(self).await?;
         let mut seen = 0;
         loop {
@@ -78,20 +81,15 @@ impl Grow<'_> {
                 seen += 1;
                 seen % step == 0
             };
-            sample.extend(members.into_iter().filter(nth));
+            let members = members.into_iter().filter(nth).collect();
+            sample = sample.take(members).await?;
         }
-        sample.extend(added.iter().step_by(step).cloned());
-        let rotation = Arc::clone(&table.rotation);
-        let (dimensions, cold) = (self.view.dimensions(), Arc::clone(&self.view.cold));
+        let added = added.iter().step_by(step).cloned().collect();
+        let Sample { sides, .. } = sample.take(added).await?;
         let trained = blocking(move || {
-            let sample = turn(&rotation, sample);
-            let side = |is_cold: bool| {
-                let mine = sample.iter().filter(|m| cold.contains(m.number) == is_cold);
-                let mut vectors = Rows::new(dimensions);
-                mine.for_each(|member| vectors.push(&member.vector));
-                Side::train(&vectors, is_cold, step)
-            };
-            Ok([side(false), side(true)])
+            let [hot, cold] = sides;
+            let hot = Side::train(&hot, false, step);
+            Ok([hot, Side::train(&cold, true, step)])
         });
         trained.await
     }
@@ -113,6 +111,35 @@ impl Grow<'_> {
                 side.code(members.iter().filter(mine).collect());
             }
             Ok(sides)
+        })
+        .await
+    }
+}
+
+/// Rotated vectors of the hot and of the cold side, each held once: there may be many.
+struct Sample {
+    rotation: Arc<Rotation>,
+    cold: Arc<RoaringBitmap>,
+    sides: [Rows; 2],
+}
+
+impl Sample {
+    fn new(grow: &Grow<'_>, table: &Table) -> Self {
+        let none = || Rows::new(grow.view.dimensions());
+        Self {
+            rotation: Arc::clone(&table.rotation),
+            cold: Arc::clone(&grow.view.cold),
+            sides: [none(), none()],
+        }
+    }
+
+    async fn take(mut self, members: Vec<Member>) -> Result<Self, Error> {
+        blocking(move || {
+            for member in turn(&self.rotation, members) {
+                let is_cold = self.cold.contains(member.number);
+                self.sides[usize::from(is_cold)].push(&member.vector);
+            }
+            Ok(self)
         })
         .await
     }
@@ -188,7 +215,7 @@ struct Vectors<'a>(Records<'a>);
 impl<'a> Vectors<'a> {
     async fn of(grow: &Grow<'a>) -> Result<Self, Error> {
         let prefix = key::of_space(key::VECTOR, &grow.view.space);
-        Ok(Self(Records::under(grow.db, &prefix).await?))
+        Ok(Self(Records::passing(grow.db, &prefix).await?))
     }
 
     async fn some(&mut self, grow: &Grow<'_>) -> Result<Vec<Member>, Error> {
