@@ -26,8 +26,13 @@ impl House {
     /// `timeout` is short only where the service says nothing at all: an answer that comes
     /// too late is one that was paid for.
     async fn open(script: Vec<Answer>, timeout: Duration) -> Self {
+        Self::sending(2, script, timeout).await
+    }
+
+    /// So many inputs at once.
+    async fn sending(inputs: usize, script: Vec<Answer>, timeout: Duration) -> Self {
         let double = Double::start(script).await;
-        let embedder = Arc::new(embedder(&double, timeout));
+        let embedder = Arc::new(embedder(&double, inputs, timeout));
         let alone = Alone::open(engine::Settings::default(), embedder).await;
         let settings = shell::Settings {
             poll: Duration::from_millis(10),
@@ -65,9 +70,13 @@ impl House {
     }
 
     /// Every chunk was answered well, and once.
-    async fn nothing_lost_nothing_twice(&self, run: &Run) {
+    async fn nothing_lost_nothing_twice(&self, runs: &[Run]) {
         let tenant: TenantId = self.alone.kb.tenant;
-        let chunks = self.alone.engine.chunks(tenant, run.version).await.unwrap();
+        let mut chunks = Vec::new();
+        for run in runs {
+            let found = self.alone.engine.chunks(tenant, run.version).await;
+            chunks.extend(found.unwrap());
+        }
         let mut answered = self.double.answered();
         assert_eq!(answered.len(), chunks.len(), "nothing is embedded twice");
         answered.sort();
@@ -86,11 +95,11 @@ fn has_ended(run: &Run) -> bool {
 }
 
 /// Gives up at once, so that every failure reaches the engine.
-fn embedder(double: &Double, timeout: Duration) -> OpenAiEmbedder {
+fn embedder(double: &Double, inputs: usize, timeout: Duration) -> OpenAiEmbedder {
     let settings = OpenAiSettings {
         dimension: Some(8),
         max_tokens: Some(40),
-        max_batch_items: 2,
+        max_batch_items: inputs,
         timeout,
         retry: Retry {
             attempts: 1,
@@ -147,7 +156,7 @@ async fn every_passing_failure_is_waited_for_in_the_open() {
         assert!(waiting.contains(said), "{waiting} does not say {said}");
         let ended = house.to_the_end(run).await;
         assert_eq!(ended.status, RunStatus::Succeeded, "{said}: {ended:?}");
-        house.nothing_lost_nothing_twice(&ended).await;
+        house.nothing_lost_nothing_twice(&[ended]).await;
         house.workers.stop(Duration::from_secs(1)).await;
     }
 }
@@ -167,7 +176,7 @@ async fn what_only_a_person_can_mend_is_set_aside_and_replayed() {
         let replayed = catalog.replay_dead_letter(tenant, letters[0].id, now);
         let ended = house.to_the_end(replayed.await.unwrap().run).await;
         assert_eq!(ended.status, RunStatus::Succeeded, "{ended:?}");
-        house.nothing_lost_nothing_twice(&ended).await;
+        house.nothing_lost_nothing_twice(&[ended]).await;
         house.workers.stop(Duration::from_secs(1)).await;
     }
 }
@@ -183,7 +192,7 @@ async fn a_service_that_says_when_it_is_back_is_waited_for_however_often() {
     assert!(waiting.contains("failed with 503"), "{waiting}");
     let ended = house.to_the_end(run).await;
     assert_eq!(ended.status, RunStatus::Succeeded, "{ended:?}");
-    house.nothing_lost_nothing_twice(&ended).await;
+    house.nothing_lost_nothing_twice(&[ended]).await;
     house.workers.stop(Duration::from_secs(1)).await;
 }
 
@@ -213,4 +222,45 @@ async fn a_file_the_service_refuses_takes_no_other_with_it() {
         }
         house.workers.stop(Duration::from_secs(1)).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn however_many_documents_a_wait_stops_halfway_none_is_embedded_twice() {
+    let house = House::sending(64, vec![], PATIENT).await;
+    let slow_down = Answer::status(429);
+    house.double.answer_after(0, slow_down.clone());
+    let mut runs = Vec::new();
+    for document in 0..8 {
+        let paragraph = |n| {
+            format!(
+                "In year {n} of mill {document} the stones were dressed, the stream ran low and the grain came late.\n\n"
+            )
+        };
+        let text = (0..400).map(paragraph).collect();
+        let name = format!("{document}.md");
+        runs.push(house.alone.take_in_as(&name, text).await);
+    }
+    for run in &runs {
+        let waits = house.run_when(*run, |run| run.waiting.is_some()).await;
+        assert!(waits.waiting.unwrap().contains("slow down"));
+    }
+    // All of them begin together, and none comes to its end: more is answered than the window
+    // of duplicates holds.
+    house.double.answer_after(1600, slow_down);
+    house.alone.clock.advance(TimeDelta::minutes(2));
+    while house.double.answered().len() < 1600 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    for run in &runs {
+        house.run_when(*run, |run| run.waiting.is_some()).await;
+    }
+    house.double.relent();
+    let mut ended = Vec::new();
+    for run in runs {
+        let run = house.to_the_end(run).await;
+        assert_eq!(run.status, RunStatus::Succeeded, "{run:?}");
+        ended.push(run);
+    }
+    house.nothing_lost_nothing_twice(&ended).await;
+    house.workers.stop(Duration::from_secs(1)).await;
 }

@@ -33,6 +33,7 @@ impl Engine {
         let language = version.language.as_deref();
         let embedding = self.embed(Some(claim), &version, name, chunks, language);
         let (chunks, reused) = self.timed(Timed::Embed, embedding).await?;
+        let inputs: Vec<ContentHash> = chunks.iter().map(|chunk| chunk.input_hash).collect();
         let count = chunks.len() as u64;
         self.pass(claim, Stage::Indexing);
 
@@ -48,6 +49,8 @@ impl Engine {
             self.settled(&receipt.await?).await
         };
         let flush = self.timed(Timed::Index, indexing).await?;
+        let embeddings = &self.model(&version.generation)?.embeddings;
+        embeddings.indexed(version.tenant, &inputs);
 
         let done = UnitDone {
             unit: name.clone(),
@@ -148,7 +151,7 @@ impl Engine {
     }
 
     /// A window of passages at a time. A job that was paused or called off meanwhile holds
-    /// the rest back; what is embedded by then is known to the desk when it is asked again.
+    /// the rest back; what is embedded by then is known when the unit comes again.
     async fn embed_missing(
         &self,
         claim: Option<&Claim>,

@@ -114,6 +114,8 @@ struct Seen {
     script: std::collections::VecDeque<Answer>,
     /// A request that holds this word is answered so.
     refused: Option<(&'static str, Answer)>,
+    /// Once so many texts were answered well, every request is answered so.
+    spent: Option<(usize, Answer)>,
     sizes: Vec<usize>,
     keys: Vec<String>,
     answered: Vec<String>,
@@ -121,8 +123,11 @@ struct Seen {
 
 impl Seen {
     fn next(&mut self, texts: &[String]) -> Answer {
-        match &self.refused {
-            Some((word, answer)) if texts.iter().any(|text| text.contains(word)) => answer.clone(),
+        match (&self.spent, &self.refused) {
+            (Some((most, answer)), _) if self.answered.len() >= *most => answer.clone(),
+            (_, Some((word, answer))) if texts.iter().any(|text| text.contains(word)) => {
+                answer.clone()
+            }
             _ => self.script.pop_front().unwrap_or_else(Answer::good),
         }
     }
@@ -152,6 +157,16 @@ impl Double {
     /// From now on a request is answered so if any of its texts holds the word.
     pub fn refuse(&self, word: &'static str, answer: Answer) {
         self.seen.lock().unwrap().refused = Some((word, answer));
+    }
+
+    /// From the moment so many texts were answered well, everything is answered so, until
+    /// [`Double::relent`].
+    pub fn answer_after(&self, texts: usize, answer: Answer) {
+        self.seen.lock().unwrap().spent = Some((texts, answer));
+    }
+
+    pub fn relent(&self) {
+        self.seen.lock().unwrap().spent = None;
     }
 
     pub fn request_sizes(&self) -> Vec<usize> {

@@ -11,6 +11,7 @@ use pipeline::batch::{
 use providers::{Kind, ModelInfo};
 use tokio::sync::oneshot;
 
+use super::unindexed::Unindexed;
 use super::{Answer, Done, Request, Settings, locked};
 
 pub(super) struct Desk {
@@ -19,6 +20,7 @@ pub(super) struct Desk {
     /// Closed, in the order they closed.
     ready: VecDeque<(BatchKey, Batch<Passage>)>,
     counts: Arc<Mutex<Counts>>,
+    unindexed: Arc<Mutex<Unindexed>>,
 }
 
 struct Lane {
@@ -39,7 +41,11 @@ const WINDOW: usize = 1024;
 const IDLE_LANES: usize = 16;
 
 impl Desk {
-    pub(super) fn new(settings: Settings, info: &ModelInfo, counts: Arc<Mutex<Counts>>) -> Self {
+    pub(super) fn new(
+        settings: Settings,
+        info: &ModelInfo,
+        (counts, unindexed): (Arc<Mutex<Counts>>, Arc<Mutex<Unindexed>>),
+    ) -> Self {
         let defaults = BatchLimits::default();
         Self {
             limits: BatchLimits {
@@ -52,6 +58,7 @@ impl Desk {
             lanes: HashMap::new(),
             ready: VecDeque::new(),
             counts,
+            unindexed,
         }
     }
 
@@ -66,7 +73,8 @@ impl Desk {
         let lane = lane.or_insert_with(|| Lane::new(self.limits));
         lane.last_used = now;
         let ends = ends.map(|reason| (passage.document().to_owned(), reason));
-        if lane.is_new(passage.input_hash, reply) {
+        let answered = locked(&self.unindexed).get(key.tenant, passage.input_hash);
+        if lane.is_new(passage.input_hash, answered, reply) {
             let closed = lane.push(passage, now).into_iter();
             self.ready.extend(closed.map(|batch| (key.clone(), batch)));
         } else {
@@ -155,7 +163,12 @@ impl Desk {
         match result {
             Ok(vectors) => {
                 for (passage, vector) in batch.items.iter().zip(vectors) {
-                    lane.answer(passage.input_hash, vector.into());
+                    let vector: Arc<[f32]> = vector.into();
+                    // Before anybody is told: whoever is may have it indexed at once.
+                    let mut unindexed = locked(&self.unindexed);
+                    unindexed.put(key.tenant, passage.input_hash, vector.clone());
+                    drop(unindexed);
+                    lane.answer(passage.input_hash, vector);
                 }
             }
             Err(error) => {
@@ -203,9 +216,14 @@ impl Lane {
 
     /// Whether an input is neither known nor under way. If it is, that answer serves this one,
     /// of whichever document it is: files of one origin share whole chunks.
-    fn is_new(&mut self, input: ContentHash, reply: oneshot::Sender<Answer>) -> bool {
-        if let Some(vector) = self.recent.get(&input) {
-            let _ = reply.send(Ok(vector.clone()));
+    fn is_new(
+        &mut self,
+        input: ContentHash,
+        answered: Option<Arc<[f32]>>,
+        reply: oneshot::Sender<Answer>,
+    ) -> bool {
+        if let Some(vector) = answered.or_else(|| self.recent.get(&input).cloned()) {
+            let _ = reply.send(Ok(vector));
             return false;
         }
         let waiting = self.waiting.entry(input).or_default();
@@ -310,7 +328,7 @@ mod tests {
             max_batch_tokens: 1000,
             language_note: "",
         };
-        Desk::new(Settings::default(), &info, Arc::default())
+        Desk::new(Settings::default(), &info, Default::default())
     }
 
     fn ask(desk: &mut Desk, document: u128, ordinal: u32, last: bool) -> Receiver<Answer> {
@@ -416,6 +434,32 @@ mod tests {
             assert_eq!(&*answer.try_recv().unwrap().unwrap(), &[1.0]);
         }
         assert_eq!(locked(&desk.counts).duplicates, 2);
+    }
+
+    #[test]
+    fn what_is_not_indexed_yet_is_kept_however_much_was_answered_since() {
+        let mut desk = desk();
+        let embed_all = |desk: &mut Desk| {
+            let mut embedded = 0;
+            for ordinal in 0..2 * WINDOW as u32 {
+                let mut asked = ask(desk, 1, ordinal, true);
+                if let Some(batch) = desk.next_batch() {
+                    embedded += batch.1.items.len();
+                    succeed(desk, batch);
+                }
+                assert!(asked.try_recv().unwrap().is_ok());
+            }
+            embedded
+        };
+        assert_eq!(embed_all(&mut desk), 2 * WINDOW);
+        assert_eq!(embed_all(&mut desk), 0, "its unit comes again");
+        for ordinal in 0..2 * WINDOW {
+            let input = ContentHash::of(format!("text 1 {ordinal}").as_bytes());
+            locked(&desk.unindexed).forget(key().tenant, input);
+        }
+        let oldest = ask(&mut desk, 1, 0, true);
+        assert!(desk.next_batch().is_some(), "the index knows it now");
+        drop(oldest);
     }
 
     #[test]

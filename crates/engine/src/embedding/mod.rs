@@ -8,12 +8,13 @@
 //! that is full gains nothing by it: a model of this process has it ahead.
 
 mod desk;
+mod unindexed;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
-use model::VersionId;
+use model::{ContentHash, TenantId, VersionId};
 use pipeline::batch::{Batch, BatchKey, Counts, Passage, Reason};
 use providers::Embedder;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -22,6 +23,7 @@ use tokio::time::Instant;
 
 use crate::{Engine, Error};
 use desk::Desk;
+use unindexed::Unindexed;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
@@ -60,6 +62,7 @@ pub struct Embeddings {
     window: usize,
     windows: Mutex<HashMap<VersionId, Weak<Semaphore>>>,
     counts: Arc<Mutex<Counts>>,
+    unindexed: Arc<Mutex<Unindexed>>,
 }
 
 /// Requests waiting to be put into a batch.
@@ -69,13 +72,16 @@ impl Embeddings {
     pub fn start(settings: Settings, embedder: Arc<dyn Embedder>) -> Self {
         let (requests, incoming) = mpsc::channel(QUEUE);
         let counts = Arc::default();
-        let desk = Desk::new(settings, embedder.info(), Arc::clone(&counts));
+        let unindexed = Arc::default();
+        let shared = (Arc::clone(&counts), Arc::clone(&unindexed));
+        let desk = Desk::new(settings, embedder.info(), shared);
         tokio::spawn(run(settings, embedder, incoming, desk));
         Self {
             requests,
             window: settings.window,
             windows: Mutex::default(),
             counts,
+            unindexed,
         }
     }
 
@@ -107,6 +113,14 @@ impl Embeddings {
             vectors.push(vector.to_vec());
         }
         Ok(vectors)
+    }
+
+    /// Their unit is in the index, durably: it does not come again for them.
+    pub fn indexed(&self, tenant: TenantId, inputs: &[ContentHash]) {
+        let mut unindexed = locked(&self.unindexed);
+        for input in inputs {
+            unindexed.forget(tenant, *input);
+        }
     }
 
     async fn send(
@@ -225,10 +239,8 @@ impl Engine {
     }
 }
 
-fn locked(counts: &Mutex<Counts>) -> MutexGuard<'_, Counts> {
-    counts
-        .lock()
-        .expect("nothing panics while it holds the counts")
+fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().expect("nothing panics while it holds it")
 }
 
 #[cfg(test)]

@@ -113,6 +113,8 @@ impl Engine {
         };
         let fence = Fence(self.parts.catalog.fence().await?);
         index.scour(space, version.id).await?;
+        let chunks = made.iter().flat_map(|unit| &unit.chunks);
+        let inputs: Vec<ContentHash> = chunks.map(|chunk| chunk.input_hash).collect();
         for unit in made {
             let place = UnitPlace {
                 space,
@@ -125,6 +127,8 @@ impl Engine {
         }
         let sealed = index.seal(space, version.id).await?;
         let flush = sealed.durable().await?;
+        let embeddings = &self.model(&version.generation)?.embeddings;
+        embeddings.indexed(version.tenant, &inputs);
         let stored = index.snapshot(flush).await?;
         let texts = stored.texts_of(space, version.id).await?;
         Ok((pipeline::link::root_hash(texts.into_iter()), flush.0))
