@@ -145,11 +145,13 @@ async fn every_passing_failure_is_waited_for_in_the_open() {
         (Answer::hang_up(), "cannot reach"),
     ];
     for (failure, said) in cases {
-        let timeout = match said {
-            "did not answer within" => Duration::from_secs(3),
-            _ => PATIENT,
+        // Thrice: other inputs are tried before a request is given up.
+        let (times, timeout) = match said {
+            "did not answer within" => (1, Duration::from_secs(3)),
+            _ => (3, PATIENT),
         };
-        let house = House::open(vec![Answer::good(), failure], timeout).await;
+        let script = std::iter::once(Answer::good()).chain(vec![failure; times]);
+        let house = House::open(script.collect(), timeout).await;
         let run = house.alone.take_in(TEXT).await;
         let waits = house.run_when(run, |run| run.waiting.is_some()).await;
         let waiting = waits.waiting.unwrap();
@@ -263,4 +265,31 @@ async fn however_many_documents_a_wait_stops_halfway_none_is_embedded_twice() {
     }
     house.nothing_lost_nothing_twice(&ended).await;
     house.workers.stop(Duration::from_secs(1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_text_the_service_fails_on_takes_no_other_with_it() {
+    for answer in [Answer::status(500), Answer::zeros_for("poison")] {
+        let house = House::sending(8, vec![], PATIENT).await;
+        house.double.refuse("poison", answer);
+        let mut runs = Vec::new();
+        for n in 0..12 {
+            let text = match n {
+                5 => "A measure of poison.".to_owned(),
+                _ => format!("Measure number {n} of good grain."),
+            };
+            let name = format!("{n}.txt");
+            runs.push(house.alone.take_in_as(&name, text).await);
+        }
+        let poisoned = runs.remove(5);
+        // The clock stands still: whatever is to be tried again is not.
+        for run in runs {
+            let ended = house.run_when(run, has_ended).await;
+            assert_eq!(ended.status, RunStatus::Succeeded, "{ended:?}");
+        }
+        let waits = house.run_when(poisoned, |run| run.waiting.is_some()).await;
+        let waiting = waits.waiting.unwrap();
+        assert!(waiting.contains("attempt 1 failed"), "{waiting}");
+        house.workers.stop(Duration::from_secs(1)).await;
+    }
 }

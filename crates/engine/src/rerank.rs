@@ -232,7 +232,10 @@ fn failed(error: &providers::Error) -> Reranked {
             Reason::TooLong,
             "the query is longer than the reranker reads".to_owned(),
         ),
-        E::TooMuch { .. } | E::Empty { .. } | E::InputRefused { .. } => (
+        E::TooMuch { .. }
+        | E::Empty { .. }
+        | E::InputRefused { .. }
+        | E::InputFailed { .. } => (
             Reason::Refused,
             "the reranker does not take what was found".to_owned(),
         ),

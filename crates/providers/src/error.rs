@@ -36,6 +36,12 @@ pub enum Error {
     Empty { index: usize },
     #[error("input {index} is refused: {message}")]
     InputRefused { index: usize, message: String },
+    #[error("the model service fails on input {index}, though it takes others")]
+    InputFailed {
+        index: usize,
+        #[source]
+        source: Box<Error>,
+    },
     #[error("setting `{name}` {what}")]
     Setting {
         name: &'static str,
@@ -114,11 +120,24 @@ impl Error {
             Self::CircuitOpen { retry_after } => Kind::Transient {
                 retry_after: Some(*retry_after),
             },
-            Self::TooMuch { .. }
+            // It may yet take it: whoever is at fault, nothing was refused.
+            Self::InputFailed { .. }
+            | Self::TooMuch { .. }
             | Self::TimedOut { .. }
             | Self::Unreachable { .. }
             | Self::BadAnswer { .. }
             | Self::Stopped => Kind::Transient { retry_after: None },
+        }
+    }
+
+    /// The input a failure is about, where it is about one.
+    pub fn input(&self) -> Option<usize> {
+        match self {
+            Self::InputFailed { index, .. } => Some(*index),
+            _ => match self.kind() {
+                Kind::Input { index } => Some(index),
+                _ => None,
+            },
         }
     }
 }

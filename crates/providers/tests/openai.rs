@@ -222,6 +222,29 @@ async fn one_refused_input_is_found_in_whatever_words_and_the_others_are_embedde
 }
 
 #[tokio::test]
+async fn a_text_the_service_fails_on_is_found_and_leaves_the_others_and_the_service_alone() {
+    for answer in [Answer::status(500), Answer::zeros_for("poison")] {
+        for at in 0..4 {
+            let double = Double::start(vec![]).await;
+            double.refuse("poison", answer.clone());
+            let embedder = OpenAiEmbedder::open(&settings(&double)).unwrap();
+            let mut texts = texts_with_poison_at(at);
+            let error = embedder.embed_passages(&texts).await.unwrap_err();
+            assert_eq!(error.input(), Some(at), "{error}");
+            assert_eq!(error.kind(), Kind::Transient { retry_after: None });
+            // Alone, it is tried again and again; the service is not left alone for it.
+            for _ in 0..3 {
+                let poison = [texts[at].clone()];
+                let error = embedder.embed_passages(&poison).await.unwrap_err();
+                assert!(!matches!(error, Error::CircuitOpen { .. }), "{error}");
+            }
+            texts.remove(at);
+            assert_all_embedded_once(&double, &embedder, &texts).await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_service_that_refuses_everything_is_not_put_down_to_one_input() {
     let double = Double::start(vec![]).await;
     double.refuse("passage", Answer::status(400).body(double::UNHEARD_OF));

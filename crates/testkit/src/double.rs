@@ -35,6 +35,8 @@ enum Body {
     WrongCount,
     WrongDimension,
     NotANumber,
+    /// Well but for texts with this word, whose vector is nothing but zeros.
+    ZerosFor(&'static str),
     /// Ends before the length it announced.
     Truncated,
     HangUp,
@@ -79,6 +81,10 @@ impl Answer {
         Self::status(200).with(Body::NotANumber)
     }
 
+    pub fn zeros_for(word: &'static str) -> Self {
+        Self::status(200).with(Body::ZerosFor(word))
+    }
+
     pub fn truncated() -> Self {
         Self::status(200).with(Body::Truncated)
     }
@@ -96,8 +102,12 @@ impl Answer {
         self
     }
 
-    fn is_good(&self) -> bool {
-        matches!(self.body, Body::Vectors | Body::Numbers)
+    fn is_good_for(&self, text: &str) -> bool {
+        match self.body {
+            Body::Vectors | Body::Numbers => true,
+            Body::ZerosFor(word) => !text.contains(word),
+            _ => false,
+        }
     }
 }
 
@@ -217,9 +227,8 @@ async fn serve(stream: TcpStream, seen: Arc<Mutex<Seen>>) {
         let answer = seen.next(&texts);
         seen.sizes.push(texts.len());
         seen.keys.push(key);
-        if answer.is_good() {
-            seen.answered.extend(texts.iter().cloned());
-        }
+        let good = texts.iter().filter(|text| answer.is_good_for(text));
+        seen.answered.extend(good.cloned());
         answer
     };
     match answer.body {
@@ -300,6 +309,7 @@ fn vectors(body: &Body, texts: &[String]) -> Value {
         match body {
             Body::NotANumber => vector[0] = f32::NAN,
             Body::WrongDimension => vector.push(0.0),
+            Body::ZerosFor(word) if text.contains(word) => vector.fill(0.0),
             _ => {}
         }
         let bytes: Vec<u8> = vector.iter().flat_map(|v| v.to_le_bytes()).collect();

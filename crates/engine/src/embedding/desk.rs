@@ -8,7 +8,7 @@ use model::ContentHash;
 use pipeline::batch::{
     Answer as Pushed, Batch, BatchKey, BatchLimits, Batcher, Counts, Item, Passage, Reason,
 };
-use providers::{Kind, ModelInfo};
+use providers::ModelInfo;
 use tokio::sync::oneshot;
 
 use super::unindexed::Unindexed;
@@ -196,8 +196,8 @@ impl Desk {
 
 /// Whom an error is about, and the others.
 fn blamed(error: &providers::Error, mut items: Vec<Passage>) -> (Vec<Passage>, Vec<Passage>) {
-    match error.kind() {
-        Kind::Input { index } if index < items.len() => (vec![items.remove(index)], items),
+    match error.input() {
+        Some(index) if index < items.len() => (vec![items.remove(index)], items),
         _ => (items, Vec::new()),
     }
 }

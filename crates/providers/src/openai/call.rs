@@ -1,9 +1,12 @@
 //! One call: asks for what is missing until nothing is, in requests the service can bear.
 //!
 //! A request that is refused is halved until one input is left. How far is this call's own
-//! affair: what others send meanwhile neither hurries nor hinders it.
+//! affair: what others send meanwhile neither hurries nor hinders it. One the service keeps
+//! failing on is halved, too, once it has been seen to take another: one text may be to blame.
 
-use super::{MOST_TOKENS, OpenAiEmbedder};
+use std::time::Duration;
+
+use super::{MOST_TOKENS, OpenAiEmbedder, fails_on_a_text};
 use crate::Error;
 
 pub struct Call<'a> {
@@ -13,6 +16,8 @@ pub struct Call<'a> {
     answers: Vec<Option<Vec<f32>>>,
     /// Inputs in one request, once one was refused.
     most: Option<usize>,
+    /// The service is well, but for one of these.
+    seeking: bool,
 }
 
 impl<'a> Call<'a> {
@@ -29,6 +34,7 @@ impl<'a> Call<'a> {
             tokens,
             answers,
             most: None,
+            seeking: false,
         }
     }
 
@@ -45,16 +51,19 @@ impl<'a> Call<'a> {
             if request.is_empty() {
                 return Ok(());
             }
-            match self.send(&request).await {
-                Ok(()) => attempt = 0,
-                Err(error) if request.len() > 1 && may_be_one_of_them(&error) => {
-                    self.halve(request.len());
-                }
-                Err(error) => {
-                    attempt += 1;
-                    let error = self.judge(error, request[0]).await;
-                    self.wait_or_give_up(error, attempt).await?;
-                }
+            let Err(error) = self.send(&request).await else {
+                attempt = 0;
+                continue;
+            };
+            if request.len() > 1 && self.may_be_one_of_them(&error) {
+                self.halve(request.len());
+                continue;
+            }
+            attempt += 1;
+            let error = self.judge(error, request[0]).await;
+            match self.wait(&error, attempt) {
+                Some(wait) => tokio::time::sleep(wait).await,
+                None => self.seek_or_give_up(error, &request).await?,
             }
         }
     }
@@ -75,11 +84,15 @@ impl<'a> Call<'a> {
     async fn send(&mut self, request: &[usize]) -> Result<(), Error> {
         let texts: Vec<_> = request.iter().map(|i| self.inputs[*i].as_str()).collect();
         let tokens = request.iter().map(|i| self.tokens[*i]).sum();
-        let vectors = self.embedder.ask(&texts, tokens).await?;
+        let vectors = self.embedder.ask(&texts, tokens, !self.seeking).await?;
+        let mut failed = Ok(());
         for (index, vector) in request.iter().zip(vectors) {
-            self.answers[*index] = Some(vector);
+            match vector {
+                Ok(vector) => self.answers[*index] = Some(vector),
+                Err(error) => failed = Err(about(*index, error)),
+            }
         }
-        Ok(())
+        failed
     }
 
     fn halve(&mut self, refused: usize) {
@@ -123,28 +136,61 @@ impl<'a> Call<'a> {
         }
     }
 
-    async fn wait_or_give_up(&self, error: Error, attempt: u32) -> Result<(), Error> {
+    /// How long to sit out a failure; `None` where it is not.
+    fn wait(&self, error: &Error, attempt: u32) -> Option<Duration> {
         // Leaving it alone is the point; others may have better to do meanwhile.
         if let Error::CircuitOpen { .. } = error {
-            return Err(error);
+            return None;
         }
         let mix = |salt: u64, tokens: &usize| salt.wrapping_mul(31).wrapping_add(*tokens as u64);
         let salt = self.tokens.iter().fold(0, mix);
-        let wait = self.embedder.retry.wait(error.kind(), attempt, salt);
-        tokio::time::sleep(wait.ok_or(error)?).await;
+        self.embedder.retry.wait(error.kind(), attempt, salt)
+    }
+
+    /// The service kept failing on this request: if it takes another, one of these is to blame.
+    async fn seek_or_give_up(&mut self, error: Error, request: &[usize]) -> Result<(), Error> {
+        if !fails_on_a_text(&error) || !(self.seeking || self.takes_another(request).await) {
+            return Err(error);
+        }
+        if let [index] = *request {
+            return Err(about(index, error));
+        }
+        self.seeking = true;
+        self.halve(request.len());
         Ok(())
+    }
+
+    /// Whether the service takes any other input now; two are tried, as one may be the one to
+    /// blame. Where none is left, what was answered before it is all there is to go by.
+    async fn takes_another(&mut self, request: &[usize]) -> bool {
+        let missing = |index: &usize| self.answers[*index].is_none();
+        let others = |index: &usize| request.len() > 1 || *index != request[0];
+        let all: Vec<usize> = (0..self.inputs.len())
+            .filter(missing)
+            .filter(others)
+            .collect();
+        let (Some(first), Some(last)) = (all.first(), all.last()) else {
+            return self.answers.iter().any(Option::is_some);
+        };
+        self.send(&[*first]).await.is_ok() || (first != last && self.send(&[*last]).await.is_ok())
+    }
+
+    /// Too much together, or for one input's sake: some services refuse the whole request then,
+    /// each in its own words.
+    fn may_be_one_of_them(&self, error: &Error) -> bool {
+        match error {
+            Error::TooMuch { .. }
+            | Error::Refused {
+                status: 400 | 422, ..
+            } => true,
+            error => self.seeking && fails_on_a_text(error),
+        }
     }
 }
 
-/// Too much together, or for one input's sake: some services refuse the whole request then,
-/// each in its own words.
-fn may_be_one_of_them(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::TooMuch { .. }
-            | Error::Refused {
-                status: 400 | 422,
-                ..
-            }
-    )
+fn about(index: usize, error: Error) -> Error {
+    Error::InputFailed {
+        index,
+        source: Box::new(error),
+    }
 }

@@ -15,7 +15,7 @@ const WRITTEN_FLOAT: usize = 32;
 
 /// Vectors, and how long a limit now used up takes to bear as much again.
 pub struct Answer {
-    pub vectors: Vec<Vec<f32>>,
+    pub vectors: Vec<wire::Vector>,
     pub refill: Option<Duration>,
 }
 
@@ -39,7 +39,8 @@ impl Client {
         })
     }
 
-    /// One unit vector of `dimension` per text, in order; they have about so many tokens.
+    /// One unit vector of `dimension` per text, in order, or what is wrong with it; they have
+    /// about so many tokens.
     pub async fn ask(
         &self,
         texts: &[&str],

@@ -9,6 +9,7 @@ mod call;
 mod client;
 mod kept;
 mod name;
+mod suspects;
 mod wire;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use crate::{Embedder, Error, Kind, ModelInfo, OpenAiSettings};
 use call::Call;
 use client::Client;
 use kept::Kept;
+use suspects::Suspects;
 
 /// What the service takes in one request.
 pub const MOST_INPUTS: usize = 2048;
@@ -35,6 +37,7 @@ pub struct OpenAiEmbedder {
     prefixes: Prefixes,
     health: Health,
     kept: Kept,
+    suspects: Suspects,
 }
 
 impl OpenAiEmbedder {
@@ -68,6 +71,7 @@ impl OpenAiEmbedder {
             prefixes,
             health: Health::new(info.max_batch_items),
             kept: Kept::default(),
+            suspects: Suspects::default(),
             info,
         })
     }
@@ -80,6 +84,9 @@ impl OpenAiEmbedder {
         let outcome = call.fill().await;
         let answers = call.into_answers();
         if let Err(error) = outcome {
+            if let Error::InputFailed { index, .. } = error {
+                self.suspects.add(&inputs[index]);
+            }
             for (text, vector) in inputs.iter().zip(answers) {
                 self.kept.put(text, vector);
             }
@@ -109,8 +116,14 @@ impl OpenAiEmbedder {
         inputs.iter().enumerate().map(tokens).collect()
     }
 
-    /// One request of about so many tokens.
-    async fn ask(&self, texts: &[&str], tokens: usize) -> Result<Vec<Vec<f32>>, Error> {
+    /// One request of about so many tokens. `tells` is false where a failure would say more of
+    /// the texts than of the service.
+    async fn ask(
+        &self,
+        texts: &[&str],
+        tokens: usize,
+        tells: bool,
+    ) -> Result<Vec<wire::Vector>, Error> {
         self.health.may_be_asked(now())?;
         let dimension = self.info.dimension as usize;
         let answer = self.client.ask(texts, dimension, tokens).await;
@@ -120,7 +133,9 @@ impl OpenAiEmbedder {
                 Ok(answer.vectors)
             }
             Err(error) => {
-                self.learn_of(&error, now());
+                if !fails_on_a_text(&error) || (tells && !self.suspects.are_all(texts)) {
+                    self.learn_of(&error, now());
+                }
                 Err(error)
             }
         }
@@ -164,6 +179,19 @@ impl OpenAiEmbedder {
             health.pace.hold_until(now + wait);
         }
     }
+}
+
+/// Whether one text may have brought the service to it: it names no time to come back at, as
+/// one that is busy does.
+fn fails_on_a_text(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::BadAnswer { .. }
+            | Error::Unavailable {
+                retry_after: None,
+                ..
+            }
+    )
 }
 
 #[async_trait]

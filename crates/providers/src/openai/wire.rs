@@ -35,20 +35,27 @@ enum Embedding {
     Numbers(Vec<Option<f32>>),
 }
 
-/// The vectors in the order of the inputs, of unit length.
-pub fn vectors(body: &[u8], count: usize, dimension: usize) -> Result<Vec<Vec<f32>>, Error> {
+/// A vector of unit length, or what is wrong with that one.
+pub type Vector = Result<Vec<f32>, Error>;
+
+/// In the order of the inputs. Where none is any good the answer is not.
+pub fn vectors(body: &[u8], count: usize, dimension: usize) -> Result<Vec<Vector>, Error> {
     let answer: Answer = serde_json::from_slice(body).map_err(|e| bad(e.to_string()))?;
     let found = answer.data.len();
     if found != count {
         return Err(bad(format!("{found} vectors for {count} inputs")));
     }
-    let mut vectors = vec![None; count];
+    let mut vectors: Vec<Option<Vector>> = (0..count).map(|_| None).collect();
     for Item { index, embedding } in answer.data {
-        let vector = unit(numbers(embedding)?, dimension)?;
+        let vector = numbers(embedding).and_then(|numbers| unit(numbers, dimension));
         let place = vectors.get_mut(index).filter(|place| place.is_none());
         *place.ok_or_else(|| bad(format!("index {index} twice or out of range")))? = Some(vector);
     }
-    Ok(vectors.into_iter().flatten().collect())
+    let mut vectors: Vec<Vector> = vectors.into_iter().flatten().collect();
+    if vectors.iter().all(Result::is_err) {
+        return vectors.swap_remove(0).map(|_| Vec::new());
+    }
+    Ok(vectors)
 }
 
 fn numbers(embedding: Embedding) -> Result<Vec<f32>, Error> {
