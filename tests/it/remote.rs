@@ -221,6 +221,9 @@ async fn a_file_the_service_refuses_takes_no_other_with_it() {
                 _ => RunStatus::Succeeded,
             };
             assert_eq!(ended.status, expected, "{n}: {ended:?}");
+            if n == 5 && body == double::CONTEXT_LENGTH {
+                assert_eq!(ended.error.unwrap().code, "too_long_for_model");
+            }
         }
         house.workers.stop(Duration::from_secs(1)).await;
     }

@@ -127,6 +127,13 @@ impl Error {
         matches!(self, Self::Source(_) | Self::BadRequest { .. })
     }
 
+    /// Whether a chunk is longer than the model reads.
+    fn is_beyond_model(&self) -> bool {
+        use providers::Error::{BeyondService, TooLong};
+        matches!(self, Self::Embedding(error)
+            if matches!(**error, TooLong { .. } | BeyondService { .. }))
+    }
+
     /// The failure with its causes, in one line.
     pub fn explain(&self) -> String {
         let mut text = self.to_string();
@@ -144,6 +151,15 @@ impl Error {
     /// What is kept on a run this failure has ended.
     pub fn on_run(&self) -> RunError {
         let (code, hint) = match self.disposition() {
+            _ if self.is_beyond_model() => (
+                "too_long_for_model",
+                "set embedding.max_tokens to what the model reads, build a new generation with \
+                 shorter chunks (`gristmill generations build --target`), and ingest the file again",
+            ),
+            Disposition::Reject if matches!(self, Self::Embedding(_)) => (
+                "refused_by_model",
+                "see what the embedding service says of it; the file itself could be read",
+            ),
             Disposition::Reject => (
                 "unreadable",
                 "check that the file opens elsewhere, mend it, and ingest it again",
@@ -264,5 +280,24 @@ mod tests {
             let disposition = Error::from(Arc::new(error)).disposition();
             assert!(matches!(disposition, Disposition::Wait { after, .. } if after == wait));
         }
+    }
+
+    #[test]
+    fn a_file_is_not_called_unreadable_for_what_the_model_does_not_take() {
+        let long = providers::Error::BeyondService {
+            index: 0,
+            limit: 512,
+            message: "the input length exceeds the context length".to_owned(),
+        };
+        let said = Error::from(Arc::new(long)).on_run();
+        assert_eq!(said.code, "too_long_for_model");
+        assert!(said.message.contains("512 tokens"), "{said:?}");
+        assert!(said.hint.unwrap().contains("generations build --target"));
+        let refused = providers::Error::InputRefused {
+            index: 0,
+            message: "that will not do".to_owned(),
+        };
+        let said = Error::from(Arc::new(refused)).on_run();
+        assert_eq!(said.code, "refused_by_model");
     }
 }

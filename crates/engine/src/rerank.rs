@@ -234,6 +234,7 @@ fn failed(error: &providers::Error) -> Reranked {
         ),
         E::TooMuch { .. }
         | E::Empty { .. }
+        | E::BeyondService { .. }
         | E::InputRefused { .. }
         | E::InputFailed { .. } => (
             Reason::Refused,

@@ -36,6 +36,14 @@ pub enum Error {
     Empty { index: usize },
     #[error("input {index} is refused: {message}")]
     InputRefused { index: usize, message: String },
+    #[error(
+        "input {index} is longer than the model reads, which is taken to be {limit} tokens: {message}"
+    )]
+    BeyondService {
+        index: usize,
+        limit: u32,
+        message: String,
+    },
     #[error("the model service fails on input {index}, though it takes others")]
     InputFailed {
         index: usize,
@@ -109,6 +117,7 @@ impl Error {
             | Self::WrongDimension { .. } => Kind::Misconfigured,
             Self::TooLong { index, .. }
             | Self::Empty { index }
+            | Self::BeyondService { index, .. }
             | Self::InputRefused { index, .. } => Kind::Input { index: *index },
             Self::Throttled { retry_after, .. } => Kind::Throttled {
                 retry_after: *retry_after,

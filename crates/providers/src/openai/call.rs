@@ -106,7 +106,11 @@ impl<'a> Call<'a> {
     /// Whether a refusal of this one input is the input's fault or everybody's.
     async fn judge(&mut self, error: Error, index: usize) -> Error {
         match error {
-            Error::TooMuch { message } => Error::InputRefused { index, message },
+            Error::TooMuch { message } => Error::BeyondService {
+                index,
+                limit: self.embedder.info.max_tokens,
+                message,
+            },
             Error::Refused {
                 status: status @ (400 | 422),
                 message,
