@@ -164,19 +164,25 @@ async fn every_passing_failure_is_waited_for_in_the_open() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_only_a_person_can_mend_is_set_aside_and_replayed() {
-    for failure in [Answer::wrong_dimension(), Answer::status(401)] {
-        let house = House::open(vec![Answer::good(), failure], PATIENT).await;
-        let (catalog, tenant) = (&house.alone.engine.parts().catalog, house.alone.kb.tenant);
+async fn what_a_person_mends_at_the_provider_is_waited_for_however_long() {
+    let cases = [
+        (
+            Answer::wrong_dimension(),
+            "answers with 9 dimensions, not 8",
+        ),
+        (Answer::status(401), "refused the request with 401"),
+        (Answer::status(403), "refused the request with 403"),
+        (Answer::status(404), "refused the request with 404"),
+    ];
+    for (failure, said) in cases {
+        // More often than a step is tried.
+        let script = std::iter::once(Answer::good()).chain(vec![failure; 12]);
+        let house = House::open(script.collect(), PATIENT).await;
         let run = house.alone.take_in(TEXT).await;
-        let failed = house.to_the_end(run).await;
-        assert_eq!(failed.status, RunStatus::Failed);
-        let page = catalog::Page::first(5);
-        let letters = catalog.dead_letters(tenant, page).await.unwrap().items;
-        assert_eq!(letters.len(), 1);
-        let now = house.alone.engine.parts().clock.now();
-        let replayed = catalog.replay_dead_letter(tenant, letters[0].id, now);
-        let ended = house.to_the_end(replayed.await.unwrap().run).await;
+        let waits = house.run_when(run, |run| run.waiting.is_some()).await;
+        let waiting = waits.waiting.unwrap();
+        assert!(waiting.contains(said), "{waiting} does not say {said}");
+        let ended = house.to_the_end(run).await;
         assert_eq!(ended.status, RunStatus::Succeeded, "{ended:?}");
         house.nothing_lost_nothing_twice(&[ended]).await;
         house.workers.stop(Duration::from_secs(1)).await;

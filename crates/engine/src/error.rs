@@ -90,6 +90,8 @@ const STOPPED: Duration = Duration::from_secs(30);
 const THROTTLE: Duration = Duration::from_secs(5);
 /// How soon to look again whether an account has something to spend.
 const QUOTA: Duration = Duration::from_secs(60);
+/// How soon to look again whether a provider takes us: a key was changed, a model set up.
+const REFUSED: Duration = Duration::from_secs(60);
 
 impl Error {
     // No wildcard arm: a new failure does not compile until someone decides.
@@ -249,7 +251,22 @@ fn of_embedding(error: &providers::Error) -> Disposition {
             why: error.to_string(),
             after: QUOTA,
         },
+        // So is this, where it is the provider's to say. One that calls the request a bad one may
+        // mean this text, which would wait for ever.
+        Kind::Misconfigured if is_settled_there(error) => Disposition::Wait {
+            why: error.to_string(),
+            after: REFUSED,
+        },
         Kind::Misconfigured => Disposition::Halt,
+    }
+}
+
+/// Whether what is wrong can be mended at the provider, or in what we are told of it.
+fn is_settled_there(error: &providers::Error) -> bool {
+    use providers::Error as E;
+    match error {
+        E::Refused { status, .. } => !matches!(status, 400 | 422),
+        error => matches!(error, E::WrongDimension { .. }),
     }
 }
 
@@ -265,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_names_its_wait_is_waited_for_and_so_is_an_empty_account() {
+    fn whatever_names_its_wait_is_waited_for_and_so_is_what_a_person_mends_there() {
         let after = Duration::from_secs(5);
         let busy = providers::Error::Unavailable {
             status: 503,
@@ -276,7 +293,12 @@ mod tests {
         let quota = providers::Error::Quota {
             message: "pay first".to_owned(),
         };
-        for (error, wait) in [(open, after), (busy, after), (quota, QUOTA)] {
+        let key = providers::Error::Refused {
+            status: 401,
+            message: "no such key".to_owned(),
+        };
+        let cases = [(open, after), (busy, after), (quota, QUOTA), (key, REFUSED)];
+        for (error, wait) in cases {
             let disposition = Error::from(Arc::new(error)).disposition();
             assert!(matches!(disposition, Disposition::Wait { after, .. } if after == wait));
         }
