@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use catalog::Run;
 use chrono::TimeDelta;
+use engine::search::{Filter, Mode, Request};
 use model::{RunId, RunStatus, TenantId};
 use providers::remote::Retry;
 use providers::{OpenAiEmbedder, OpenAiSettings};
@@ -300,5 +301,41 @@ async fn one_text_the_service_fails_on_takes_no_other_with_it() {
         let waiting = waits.waiting.unwrap();
         assert!(waiting.contains("attempt 1 failed"), "{waiting}");
         house.workers.stop(Duration::from_secs(1)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_the_service_is_waited_for_words_are_found_and_it_is_said_why() {
+    let house = House::open(vec![], PATIENT).await;
+    let run = house.alone.take_in(TEXT).await;
+    house.run_when(run, has_ended).await;
+    let wait = Answer::status(429).header("retry-after", "600");
+    house.double.answer_after(0, wait);
+    let (engine, kb) = (&house.alone.engine, &house.alone.kb);
+    // What asks first is told to wait, what comes after it is held back.
+    for _ in 0..2 {
+        let found = engine.search(kb, &question(Mode::Hybrid)).await.unwrap();
+        assert!(found.hits[0].text.contains("rye"), "{:?}", found.hits);
+        let why = found.words_only.unwrap();
+        assert!(why.contains("slow down"), "{why}");
+        let refused = engine.search(kb, &question(Mode::Vector)).await;
+        let error = refused.unwrap_err().explain();
+        assert!(error.contains("slow down"), "{error}");
+    }
+    let words = engine.search(kb, &question(Mode::Text)).await.unwrap();
+    assert_eq!(words.words_only, None, "nothing else was asked for");
+    house.workers.stop(Duration::from_secs(1)).await;
+}
+
+fn question(mode: Mode) -> Request {
+    Request {
+        query: "which stone is kept for rye".to_owned(),
+        mode,
+        top: 3,
+        weights: Default::default(),
+        filter: Filter::default(),
+        neighbours: 0,
+        as_of: None,
+        rerank: None,
     }
 }

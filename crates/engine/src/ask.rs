@@ -24,6 +24,8 @@ pub struct Asked {
     pub reranked: Option<Reranked>,
     /// As [`crate::search::Found::query_parts`].
     pub query_parts: Option<usize>,
+    /// As [`crate::search::Found::words_only`].
+    pub words_only: Option<&'static str>,
     pub said: Said,
 }
 
@@ -62,6 +64,7 @@ impl Engine {
             hits: found.hits,
             reranked: found.reranked,
             query_parts: found.query_parts,
+            words_only: found.words_only,
             said,
         })
     }

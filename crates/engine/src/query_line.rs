@@ -43,6 +43,7 @@ pub(crate) fn log(kb: &Kb, request: &Request, found: &Found, answered: Option<bo
         hits = found.hits.len(),
         answered,
         query_parts = found.query_parts,
+        words_only = found.words_only,
         ms = ms(took.all),
         embed_ms = ms(took.embed),
         vector_ms = ms(took.vector),

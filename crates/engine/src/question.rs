@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::future::try_join_all;
 use pipeline::query::{blend, parts};
-use providers::Embedder;
+use providers::{Embedder, Kind};
 
 use crate::Error;
 
@@ -27,4 +27,28 @@ pub(crate) async fn meaning(embedder: &dyn Embedder, query: &str) -> Result<Mean
         vector,
         parts: parts.len(),
     })
+}
+
+impl Error {
+    /// Why the model does not answer now, whatever it is asked; `None` where the question is at
+    /// fault, or something else. The words of the service are left out: they may quote the
+    /// question or a key.
+    pub fn model_is_silent(&self) -> Option<&'static str> {
+        let Self::Embedding(error) = self else {
+            return None;
+        };
+        if let providers::Error::CircuitOpen { .. } = **error {
+            return Some("the embedding service kept failing and is left alone for a while");
+        }
+        match error.kind() {
+            Kind::Throttled { .. } => Some("the embedding service asked us to slow down"),
+            Kind::Transient { .. } => Some("the embedding service does not answer"),
+            Kind::Quota => Some("the account of the embedding service has nothing left to spend"),
+            Kind::Misconfigured => Some(
+                "the embedding service refuses to answer; check embedding.api_key, embedding.url \
+                 and embedding.model",
+            ),
+            Kind::Input { .. } => None,
+        }
+    }
 }

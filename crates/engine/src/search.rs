@@ -54,6 +54,8 @@ pub struct Found {
     /// In how many parts the query was embedded, as it is longer than the model reads where there
     /// are several; `None` where only its words were searched for.
     pub query_parts: Option<usize>,
+    /// Why only words were searched for although the meaning was asked for, too.
+    pub words_only: Option<&'static str>,
     pub(crate) took: Took,
 }
 
@@ -171,9 +173,17 @@ impl Engine {
             generation: kb.serving.id,
         };
         let mut took = Took::default();
+        let (meaning, words_only) = match self.meaning(kb, request, &mut took).await {
+            Ok(meaning) => (meaning, None),
+            // The words of a query answer without the model, where they are searched for at all.
+            Err(error) => match error.model_is_silent() {
+                Some(why) if request.mode == Mode::Hybrid => (None, Some(why)),
+                _ => return Err(error),
+            },
+        };
         let asked = Asked {
             request,
-            meaning: self.meaning(kb, request, &mut took).await?,
+            meaning,
             snapshot: &snapshot,
             space,
             live: &live.numbers,
@@ -184,6 +194,7 @@ impl Engine {
             hits,
             reranked,
             query_parts: asked.meaning.map(|meaning| meaning.parts),
+            words_only,
             took,
         })
     }

@@ -210,7 +210,10 @@ impl From<engine::Error> for Problem {
             return Self::unprocessable(error.to_string());
         }
         match error.disposition() {
-            Disposition::Retry { .. } | Disposition::Wait { .. } => unavailable(&error),
+            Disposition::Retry { .. } | Disposition::Wait { .. } => match error.model_is_silent() {
+                Some(why) => silent(&error, why),
+                None => unavailable(&error),
+            },
             Disposition::Reject => {
                 let detail = error.explain();
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unprocessable", detail)
@@ -232,6 +235,12 @@ fn usual_hint(code: &str) -> Option<&'static str> {
         "unprocessable" => Some("mend the file or bring it in another format, then try again"),
         _ => None,
     }
+}
+
+/// Of a search by meaning alone: one by words as well would have been answered.
+fn silent(error: &engine::Error, why: &'static str) -> Problem {
+    tracing::warn!(%error, "request could not be served now");
+    Problem::busy(why).hint("search in mode `hybrid` or `text`, or try again later")
 }
 
 fn unavailable(error: &(dyn std::error::Error + 'static)) -> Problem {

@@ -137,16 +137,22 @@ fn line(question: &Question, answer: &Value) -> Value {
             Value::Object(fields.collect())
         })
         .collect();
-    let rerank = &answer["rerank"];
-    json!({ "id": question.id, "query": question.query, "hits": hits, "rerank": rerank })
+    json!({
+        "id": question.id,
+        "query": question.query,
+        "hits": hits,
+        "rerank": answer["rerank"],
+        "query_parts": answer["query_parts"],
+        "words_only": answer["words_only"],
+    })
 }
 
 fn shown(question: &Question, answer: &Value) -> String {
     let hits = answer["hits"].as_array().cloned().unwrap_or_default();
-    if hits.is_empty() {
-        return format!("Nothing was found for “{}”.\n", question.query);
-    }
     let mut out = String::new();
+    if hits.is_empty() {
+        let _ = writeln!(out, "Nothing was found for “{}”.", question.query);
+    }
     for hit in &hits {
         let path: Vec<_> = hit["heading_path"]
             .as_array()
@@ -176,6 +182,9 @@ fn shown(question: &Question, answer: &Value) -> String {
     }
     if let Some(why) = answer["rerank"]["why"].as_str() {
         let _ = writeln!(out, "Not reranked: {why}.");
+    }
+    if let Some(why) = answer["words_only"].as_str() {
+        let _ = writeln!(out, "Searched for words only: {why}.");
     }
     if let Some(parts @ 2..) = answer["query_parts"].as_u64() {
         let _ = writeln!(

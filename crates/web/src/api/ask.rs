@@ -53,6 +53,9 @@ pub struct AnswerView {
     /// In how many parts the question was embedded, whose vectors were averaged: more than one where
     /// it is longer than the model reads.
     pub query_parts: Option<usize>,
+    /// Why only words were searched for, although the meaning was asked for, too: the model did not
+    /// answer. Null where it did, or was not asked.
+    pub words_only: Option<&'static str>,
 }
 
 /// A sentence as a document has it.
@@ -108,5 +111,6 @@ fn view(question: String, asked: Asked) -> AnswerView {
         nearest: asked.hits.into_iter().map(HitView::from).collect(),
         rerank: asked.reranked.map(RerankView::from),
         query_parts: asked.query_parts,
+        words_only: asked.words_only,
     }
 }

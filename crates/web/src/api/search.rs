@@ -91,6 +91,9 @@ pub struct Answer {
     /// In how many parts the query was embedded, whose vectors were averaged: more than one where it
     /// is longer than the model reads. Null where only its words were searched for.
     pub query_parts: Option<usize>,
+    /// Why only words were searched for, although the meaning was asked for, too: the model did not
+    /// answer. Null where it did, or was not asked.
+    pub words_only: Option<&'static str>,
 }
 
 /// What came of asking the reranker.
@@ -196,6 +199,7 @@ async fn search(
         hits: found.hits.into_iter().map(HitView::from).collect(),
         rerank: found.reranked.map(RerankView::from),
         query_parts: found.query_parts,
+        words_only: found.words_only,
     }))
 }
 

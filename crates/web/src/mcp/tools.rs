@@ -165,6 +165,7 @@ async fn search(caller: &Caller<'_>, value: Value) -> Result<Value, Problem> {
         "hits": shown(hits)?,
         "rerank": shown(rerank)?,
         "query_parts": found.query_parts,
+        "words_only": found.words_only,
     }))
 }
 

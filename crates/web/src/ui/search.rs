@@ -46,6 +46,8 @@ struct SearchPage {
     hits: Option<Vec<HitCard>>,
     /// Why the reranker's order is not shown, where it was asked for one.
     not_reranked: Option<String>,
+    /// Why the meaning was left out, where it was asked for.
+    words_only: Option<&'static str>,
     /// Of a query longer than the model reads.
     parts: Option<usize>,
 }
@@ -134,12 +136,14 @@ async fn search(
     let found = found(&gateway, &kb, &asked).await?;
     let reranked = found.as_ref().and_then(|found| found.reranked.as_ref());
     let not_reranked = reranked.and_then(Reranked::why).map(str::to_owned);
+    let words_only = found.as_ref().and_then(|found| found.words_only);
     let parts = found.as_ref().and_then(|found| found.query_parts);
     let card = |hit: &Hit| HitCard::new(hit, &asked.q);
     show(&SearchPage {
         frame,
         hits: found.map(|found| found.hits.iter().map(card).collect()),
         not_reranked,
+        words_only,
         parts: parts.filter(|parts| *parts > 1),
         mode: asked.mode,
         q: asked.q,
