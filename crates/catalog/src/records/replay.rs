@@ -23,7 +23,8 @@ pub struct Served {
 }
 
 /// Every activation the entries stand for, oldest first. The same steps the catalog takes:
-/// none is closed before it was opened, and what a removed version had replaced serves on.
+/// none is closed before it was opened or opened before the last was closed, and what a removed
+/// version had replaced serves on.
 pub fn replay(ledger: &[LedgerEntry]) -> Vec<Served> {
     let mut served: Vec<Served> = Vec::new();
     for entry in ledger {
@@ -63,12 +64,12 @@ fn open(served: &mut Vec<Served>, entry: &LedgerEntry, cause: ActivationCause) {
     let is_open =
         |one: &Served| !one.gone && one.closed_at.is_none() && one.generation == generation;
     let replaced = served.iter().position(is_open);
-    let mut opened_at = entry.at;
     if let Some(before) = replaced {
-        let closed_at = entry.at.max(served[before].opened_at);
-        served[before].closed_at = Some(closed_at);
-        opened_at = opened_at.max(closed_at);
+        served[before].closed_at = Some(entry.at.max(served[before].opened_at));
     }
+    let stays = |one: &&Served| !one.gone && one.generation == generation;
+    let closed = served.iter().filter(stays).filter_map(|one| one.closed_at);
+    let opened_at = closed.fold(entry.at, Ord::max);
     served.push(Served {
         version,
         generation,

@@ -251,7 +251,9 @@ async fn open<DB: Dialect>(
     let change = next_change::<DB>(c, version.generation.id).await?;
     let from = serving.from;
     let closed = close::<DB>(c, version.document, version.generation.id, change, from).await?;
-    let opened_at = closed.as_ref().map_or(from, |closed| from.max(closed.at));
+    let opened_at = last_closed::<DB>(c, version)
+        .await?
+        .map_or(from, |closed| from.max(closed));
     query(
         "INSERT INTO activations (id, tenant_id, kb_id, generation_id, document_id, version_id,
              number, needs_flush, chunks, cause, opened_by, replaced, change, opened_at)
@@ -268,7 +270,7 @@ async fn open<DB: Dialect>(
     .bind(serving.activation.stats.chunks_created.cast_signed())
     .bind(serving.cause.as_str())
     .bind(serving.by.map(UserId::as_uuid))
-    .bind(closed.map(|closed| closed.activation))
+    .bind(closed)
     .bind(change)
     .bind(opened_at)
     .execute(&mut *c)
@@ -276,6 +278,24 @@ async fn open<DB: Dialect>(
     touch::<DB>(c, version.document, now).await?;
     // The ledger tells since when, so that what must have answered can be told by it alone.
     ledger::append::<DB>(c, fact(version, &serving), from).await
+}
+
+/// When the document was last closed in the version's generation: history goes on from there,
+/// whatever the clock says.
+async fn last_closed<DB: Dialect>(
+    c: &mut Tx<DB>,
+    version: &Version,
+) -> Result<Option<DateTime<Utc>>, Error> {
+    // An index by time would be walked past all other documents; this one asks for none.
+    let row = query(
+        "SELECT max(coalesce(closed_at, opened_at)) AS last FROM activations
+         WHERE document_id = $1 AND generation_id = $2",
+    )
+    .bind(version.document.as_uuid())
+    .bind(version.generation.id.as_uuid())
+    .fetch_one(c)
+    .await?;
+    Cells::<DB>(&row).maybe_at("last")
 }
 
 fn fact(version: &Version, serving: &Serving<'_>) -> Fact {
@@ -319,24 +339,19 @@ pub async fn next_change<DB: Dialect>(
     Cells::<DB>(&row).get("changes")
 }
 
-pub struct Closed {
-    pub activation: Uuid,
-    pub at: DateTime<Utc>,
-}
-
-/// Closes what serves, if anything does. Never before it was opened, whatever the clock says.
+/// Closes the activation that serves, if any does. Never before it was opened, whatever the clock says.
 pub async fn close<DB: Dialect>(
     c: &mut Tx<DB>,
     document: DocumentId,
     generation: GenerationId,
     change: i64,
     now: DateTime<Utc>,
-) -> Result<Option<Closed>, Error> {
+) -> Result<Option<Uuid>, Error> {
     let row = query(
         "UPDATE activations SET change = $3,
              closed_at = CASE WHEN opened_at > $4 THEN opened_at ELSE $4 END
          WHERE document_id = $1 AND generation_id = $2 AND closed_at IS NULL
-         RETURNING id, closed_at",
+         RETURNING id",
     )
     .bind(document.as_uuid())
     .bind(generation.as_uuid())
@@ -344,14 +359,7 @@ pub async fn close<DB: Dialect>(
     .bind(now)
     .fetch_optional(c)
     .await?;
-    let read = |row: DB::Row| {
-        let row = Cells::<DB>(&row);
-        Ok(Closed {
-            activation: row.get("id")?,
-            at: row.at("closed_at")?,
-        })
-    };
-    row.map(read).transpose()
+    row.map(|row| Cells::<DB>(&row).get("id")).transpose()
 }
 
 pub async fn rollback<DB: Dialect>(

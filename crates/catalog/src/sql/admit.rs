@@ -3,7 +3,7 @@
 //! The document's row is locked before it is looked at, so that admissions of one document
 //! stand in a line and "is it new" has one answer.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use model::{DocumentId, JobId, RunId, SourceId, Step, UserId, VersionId};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, query};
@@ -37,15 +37,15 @@ pub async fn admit_quietly<DB: Dialect>(
     now: DateTime<Utc>,
 ) -> Result<Admitted, Error> {
     lock_place::<DB>(c, admission).await?;
-    let (document, fresh) = lock_document::<DB>(c, admission, now).await?;
-    let known = if fresh {
+    let locked = lock_document::<DB>(c, admission, now).await?;
+    let known = if locked.fresh {
         None
     } else {
-        same_bytes::<DB>(c, document, admission).await?
+        same_bytes::<DB>(c, locked.document, admission).await?
     };
     match known {
-        Some(known) => skip::<DB>(c, document, known, admission).await,
-        None => begin::<DB>(c, document, fresh, admission, now).await,
+        Some(known) => skip::<DB>(c, locked.document, known, admission).await,
+        None => begin::<DB>(c, &locked, admission, now).await,
     }
 }
 
@@ -94,12 +94,26 @@ async fn lock_place<DB: Dialect>(c: &mut Tx<DB>, admission: &Admission) -> Resul
     }
 }
 
-/// The document's id, and whether this admission made it.
+struct Locked {
+    document: DocumentId,
+    /// This admission made it.
+    fresh: bool,
+    removed_at: Option<DateTime<Utc>>,
+}
+
+impl Locked {
+    /// When a version is admitted now: after the document was removed, whatever the clock says.
+    fn admitted_at(&self, now: DateTime<Utc>) -> DateTime<Utc> {
+        let after = |at| at + TimeDelta::microseconds(1);
+        self.removed_at.map_or(now, |at| now.max(after(at)))
+    }
+}
+
 async fn lock_document<DB: Dialect>(
     c: &mut Tx<DB>,
     admission: &Admission,
     now: DateTime<Utc>,
-) -> Result<(DocumentId, bool), Error> {
+) -> Result<Locked, Error> {
     let proposed = admission
         .promised
         .map_or_else(Uuid::now_v7, DocumentId::as_uuid);
@@ -109,7 +123,7 @@ async fn lock_document<DB: Dialect>(
          VALUES ($1, $2, $3, $4, $5, $6, $6)
          ON CONFLICT (tenant_id, kb_id, source_uri) DO UPDATE
              SET source_id = coalesce(excluded.source_id, documents.source_id)
-         RETURNING id",
+         RETURNING id, removed_at",
     )
     .bind(proposed)
     .bind(admission.tenant.as_uuid())
@@ -119,8 +133,13 @@ async fn lock_document<DB: Dialect>(
     .bind(now)
     .fetch_one(c)
     .await?;
-    let id: Uuid = Cells::<DB>(&row).get("id")?;
-    Ok((DocumentId::from_uuid(id), id == proposed))
+    let row = Cells::<DB>(&row);
+    let id: Uuid = row.get("id")?;
+    Ok(Locked {
+        document: DocumentId::from_uuid(id),
+        fresh: id == proposed,
+        removed_at: row.maybe_at("removed_at")?,
+    })
 }
 
 struct Known {
@@ -256,14 +275,15 @@ async fn skip<DB: Dialect>(
 
 async fn begin<DB: Dialect>(
     c: &mut Tx<DB>,
-    document: DocumentId,
-    fresh: bool,
+    locked: &Locked,
     admission: &Admission,
     now: DateTime<Utc>,
 ) -> Result<Admitted, Error> {
+    let document = locked.document;
     let version = VersionId::from_uuid(Uuid::now_v7());
     let run = RunId::from_uuid(Uuid::now_v7());
-    insert_version::<DB>(c, document, version, run, admission, now).await?;
+    let at = locked.admitted_at(now);
+    insert_version::<DB>(c, document, version, run, admission, at).await?;
     metadata::insert::<DB>(c, admission.kb, version, &admission.metadata).await?;
     insert_run::<DB>(c, document, version, run, admission, now).await?;
     // A copy for the generation being built is the document's latest once that serves.
@@ -276,7 +296,7 @@ async fn begin<DB: Dialect>(
             .await?;
     }
     work::enqueue::<DB>(c, &Step::Prep { version }, now).await?;
-    let outcome = if fresh {
+    let outcome = if locked.fresh {
         Outcome::New
     } else {
         Outcome::NewVersion

@@ -16,7 +16,7 @@ use super::cells::Cells;
 use super::dialect::Dialect;
 use super::events::tell;
 use super::ledger::{self, Fact};
-use super::removal::{close_all, news, open_activations};
+use super::removal::{close_all, news, open_activations, removed_at};
 use super::{Tx, jobs};
 use crate::{Error, JobClaim, LedgerKind, Removal, Unseen};
 
@@ -82,6 +82,7 @@ async fn remove_one<DB: Dialect>(
         .await?;
         return Ok(false);
     }
+    let at = removed_at::<DB>(c, document, now).await?;
     query(
         "INSERT INTO job_removals (job_id, document_id, at, before_at, before_order)
          SELECT $1, d.id, $3, d.removed_at, d.removed_order FROM documents d WHERE d.id = $2
@@ -89,11 +90,11 @@ async fn remove_one<DB: Dialect>(
     )
     .bind(claim.job.as_uuid())
     .bind(document.as_uuid())
-    .bind(now)
+    .bind(at)
     .execute(&mut *c)
     .await?;
     let of = (claim.tenant, document);
-    close_all::<DB>(c, of, &open, &Removal::default(), now).await?;
+    close_all::<DB>(c, of, &open, &Removal::default(), at).await?;
     Ok(true)
 }
 

@@ -29,12 +29,28 @@ pub async fn deactivate<DB: Dialect>(
     {
         return Ok(Deactivated::Stale);
     }
-    close_all::<DB>(c, (tenant, document), &open, removal, now).await?;
+    let at = removed_at::<DB>(c, document, now).await?;
+    close_all::<DB>(c, (tenant, document), &open, removal, at).await?;
     if open.is_empty() {
         return Ok(Deactivated::NothingOpen);
     }
     tell::<DB>(c, news(tenant, document, "document.deactivated"), now).await?;
     Ok(Deactivated::Closed)
+}
+
+/// When a document is removed now: not before any of its versions was admitted, whatever the
+/// clock says, as they are told apart by that.
+pub async fn removed_at<DB: Dialect>(
+    c: &mut Tx<DB>,
+    document: DocumentId,
+    now: DateTime<Utc>,
+) -> Result<DateTime<Utc>, Error> {
+    let row = query("SELECT max(created_at) AS last FROM document_versions WHERE document_id = $1")
+        .bind(document.as_uuid())
+        .fetch_one(c)
+        .await?;
+    let last = Cells::<DB>(&row).maybe_at("last")?;
+    Ok(last.map_or(now, |last| now.max(last)))
 }
 
 /// The document is removed, and closed where it is open. Told by whoever asks for it.

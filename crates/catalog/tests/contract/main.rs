@@ -100,6 +100,8 @@ promises! {
     generations::a_document_that_cannot_be_built_holds_the_switch_back,
     generations::an_abandoned_generation_leaves_nothing,
     order::a_clock_that_jumps_back_leaves_history_in_order,
+    order::a_document_removed_by_a_clock_ahead_returns_after_it_is_set_back,
+    order::a_removal_by_a_clock_set_back_comes_after_what_was_there,
     jobs::the_cursor_moves_with_the_batch_and_counters_add_up,
     jobs::a_job_says_what_became_of_everything_it_met,
     jobs::a_listing_that_was_taken_over_cannot_move_the_cursor,

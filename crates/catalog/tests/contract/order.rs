@@ -5,7 +5,7 @@ use std::time::Duration;
 use catalog::{
     Activated, Deactivated, LedgerKind, LiveFilter, Outcome, Removal, SkipReason, every,
 };
-use model::{RunStatus, SourceOrder};
+use model::{DocumentId, RunStatus, SourceOrder};
 
 use crate::World;
 
@@ -207,4 +207,57 @@ pub async fn a_clock_that_jumps_back_leaves_history_in_order(world: &World) {
     let history = history.await.unwrap();
     assert_eq!(history[0].closed_at, Some(history[1].opened_at));
     assert!(history[0].opened_at <= history[1].opened_at);
+}
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// What served follows one another, and is told so by the ledger.
+async fn is_in_order(world: &World, document: DocumentId) {
+    let history = every(|page| {
+        let tenant = world.place.tenant;
+        world.catalog.activations(tenant, document, page)
+    });
+    let history = history.await.unwrap();
+    for pair in history.windows(2) {
+        assert!(pair[0].closed_at.unwrap() <= pair[1].opened_at, "{pair:?}");
+    }
+    world.is_proven(document).await;
+}
+
+pub async fn a_document_removed_by_a_clock_ahead_returns_after_it_is_set_back(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let first = world.admit("a.txt", "one").await;
+    world.work_off().await;
+    let ahead = world.clock.pass(DAY);
+    let gone = catalog.deactivate(tenant, first.document, Removal::default(), ahead);
+    assert_eq!(gone.await.unwrap(), Deactivated::Closed);
+    world.clock.set_back(DAY);
+
+    let back = world.admit("a.txt", "one").await;
+    world.work_off().await;
+    assert_eq!(world.answering().await, [back.version]);
+    let newer = world.admit("a.txt", "two").await;
+    world.work_off().await;
+    assert_eq!(world.answering().await, [newer.version]);
+    is_in_order(world, first.document).await;
+}
+
+pub async fn a_removal_by_a_clock_set_back_comes_after_what_was_there(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    world.clock.pass(DAY);
+    let first = world.admit("a.txt", "one").await;
+    world.work_off().await;
+    world.admit("a.txt", "two").await;
+    let late = hold(world).await;
+    let now = world.clock.set_back(DAY);
+    let gone = catalog.deactivate(tenant, first.document, Removal::default(), now);
+    assert_eq!(gone.await.unwrap(), Deactivated::Closed);
+    assert_eq!(world.activate(&late).await.unwrap(), Activated::Superseded);
+    assert!(world.answering().await.is_empty());
+
+    // As the source has it now: older than what was removed.
+    let back = world.admit("a.txt", "three").await;
+    world.work_off().await;
+    assert_eq!(world.answering().await, [back.version]);
+    is_in_order(world, first.document).await;
 }
