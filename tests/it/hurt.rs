@@ -58,6 +58,10 @@ fn one_poison_page_of_five_hundred_leaves_the_others_searchable() {
     for gaps in &shown {
         assert_eq!(gaps[0]["pages"], serde_json::json!([250, 250]), "{shown:?}");
     }
+    let table = mill.ok(&["documents"]);
+    assert!(table.lines().next().unwrap().contains("GAPS"), "{table}");
+    let row: Vec<&str> = table.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(row[4], "1", "{table}");
     let markdown = little_memory(mill.command(&["extract", path(&file), "--format", "md"]));
     let note = markdown.lines().last().unwrap_or_default();
     assert!(note.starts_with("<!-- not read: page 250: "), "{note}");
@@ -71,6 +75,7 @@ fn one_poison_page_of_five_hundred_leaves_the_others_searchable() {
         let answer = &mill.lines(&["search", &format!("quern{page}x"), "--json"])[0];
         let best = text(&answer["hits"][0]["text"]);
         assert!(best.contains(&format!("quern{page}x")), "{best}");
+        assert_eq!(answer["hits"][0]["gaps"], 1);
     }
 }
 

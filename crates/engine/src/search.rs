@@ -82,6 +82,8 @@ pub struct Hit {
     pub source_uri: SourceUri,
     pub title: Option<String>,
     pub filename: String,
+    /// How many parts of the document could not be read.
+    pub gaps: usize,
     pub chunk: ChunkId,
     pub chunk_hash: ContentHash,
     pub heading_path: Vec<String>,
@@ -276,6 +278,7 @@ impl Engine {
                 source_uri: row.source_uri.clone(),
                 title: row.title.clone(),
                 filename: row.filename.clone(),
+                gaps: row.gaps.len(),
                 chunk: passage.id,
                 chunk_hash: chunk.text_hash(),
                 highlights: pipeline::query::highlights(&request.query, &chunk.text),

@@ -59,12 +59,13 @@ async fn list(client: &Client, args: &DocumentList) -> anyhow::Result<()> {
             cell(&row, "state"),
             cell(&row, "versions"),
             cell(&row, "chunks"),
+            row["gaps"].as_array().map_or(0, Vec::len).to_string(),
             cell(&row, "source_uri"),
         ]);
         Ok(())
     })
     .await?;
-    let head = ["DOCUMENT", "STATE", "VERSIONS", "CHUNKS", "SOURCE"];
+    let head = ["DOCUMENT", "STATE", "VERSIONS", "CHUNKS", "GAPS", "SOURCE"];
     print_text(&table(&head, &rows))
 }
 

@@ -31,6 +31,7 @@ const HIT_FIELDS: &[&str] = &[
     "version_id",
     "source_uri",
     "title",
+    "gaps",
     "heading_path",
     "text",
     "chunk_id",
@@ -174,6 +175,12 @@ fn shown(question: &Question, answer: &Value) -> String {
         );
         if !path.is_empty() {
             let _ = writeln!(out, "   {}", path.join(" › "));
+        }
+        if let Some(gaps @ 1..) = hit["gaps"].as_u64() {
+            let _ = writeln!(
+                out,
+                "   Parts of the document that could not be read: {gaps}"
+            );
         }
         for line in hit["text"].as_str().unwrap_or_default().lines() {
             let _ = writeln!(out, "   │ {line}");

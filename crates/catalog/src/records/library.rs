@@ -228,6 +228,8 @@ pub struct VersionRow {
     pub title: Option<String>,
     pub filename: String,
     pub media_type: Option<String>,
+    /// What of it could not be read.
+    pub gaps: Vec<Gap>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

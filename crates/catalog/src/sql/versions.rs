@@ -146,7 +146,7 @@ pub async fn by_number<DB: Dialect>(
     for numbers in numbers.chunks(1000) {
         let mut select: QueryBuilder<DB> = QueryBuilder::new(
             "SELECT v.number, v.id, v.document_id, d.source_uri, v.content_hash, v.title,
-                 v.filename, v.media_type
+                 v.filename, v.media_type, v.gaps
              FROM document_versions v JOIN documents d ON d.id = v.document_id
              WHERE v.kb_id = ",
         );
@@ -178,6 +178,7 @@ fn read_row<DB: Dialect>(row: &DB::Row) -> Result<VersionRow, Error> {
         title: row.maybe_text("title")?,
         filename: row.text("filename")?,
         media_type: row.maybe_text("media_type")?,
+        gaps: row.json("gaps")?,
     })
 }
 

@@ -124,6 +124,8 @@ pub struct HitView {
     pub version_id: Uuid,
     pub source_uri: String,
     pub title: Option<String>,
+    /// How many parts of the document could not be read; the document names them.
+    pub gaps: usize,
     pub heading_path: Vec<String>,
     pub text: String,
     pub chunk_id: String,
@@ -166,6 +168,7 @@ impl From<Hit> for HitView {
             version_id: hit.version.as_uuid(),
             source_uri: hit.source_uri.to_string(),
             title: hit.title,
+            gaps: hit.gaps,
             heading_path: hit.heading_path,
             text: hit.text,
             chunk_id: hit.chunk.to_string(),

@@ -69,6 +69,8 @@ struct HitCard {
     href: String,
     heading: String,
     pages: String,
+    /// Parts of its document that could not be read.
+    gaps: u64,
     pieces: Vec<Piece>,
     score: String,
     vector: Option<String>,
@@ -85,6 +87,7 @@ impl HitCard {
             href: href(hit, q),
             heading: heading(hit),
             pages: pages(&hit.pages),
+            gaps: hit.gaps as u64,
             pieces: excerpt(&hit.text, &hit.highlights),
             score: format!("{:.4}", hit.score),
             vector: hit.vector.map(leg),
