@@ -161,6 +161,30 @@ async fn a_request_too_large_is_halved_until_one_input_is_left_to_blame() {
 }
 
 #[tokio::test]
+async fn how_much_a_service_takes_at_once_is_found_once() {
+    let too_large = Answer::status(400).body(double::TOO_MANY_TOKENS);
+    let double = Double::start(vec![too_large]).await;
+    let embedder = OpenAiEmbedder::open(&settings(&double)).unwrap();
+    for _ in 0..3 {
+        embedder.embed_passages(&texts(4)).await.unwrap();
+    }
+    assert_eq!(double.request_sizes(), [4, 2, 2, 2, 2, 2, 2]);
+}
+
+#[tokio::test]
+async fn one_input_that_is_too_much_says_nothing_of_how_many_go_together() {
+    let double = Double::start(vec![]).await;
+    double.refuse("poison", Answer::status(400).body(double::CONTEXT_LENGTH));
+    let embedder = OpenAiEmbedder::open(&settings(&double)).unwrap();
+    let error = embedder.embed_passages(&texts_with_poison_at(3)).await;
+    assert_eq!(error.unwrap_err().kind(), Kind::Input { index: 3 });
+    for _ in 0..3 {
+        embedder.embed_passages(&texts(4)).await.unwrap();
+    }
+    assert_eq!(double.request_sizes().last(), Some(&4));
+}
+
+#[tokio::test]
 async fn an_input_that_cannot_be_sent_is_named_before_anything_is() {
     let double = Double::start(vec![]).await;
     let embedder = OpenAiEmbedder::open(&settings(&double)).unwrap();

@@ -18,6 +18,8 @@ pub struct Call<'a> {
     most: Option<usize>,
     /// The service is well, but for one of these.
     seeking: bool,
+    /// The largest request answered since one was too much.
+    borne: Option<usize>,
 }
 
 impl<'a> Call<'a> {
@@ -35,6 +37,7 @@ impl<'a> Call<'a> {
             answers,
             most: None,
             seeking: false,
+            borne: None,
         }
     }
 
@@ -49,6 +52,7 @@ impl<'a> Call<'a> {
         loop {
             let request = self.next_request();
             if request.is_empty() {
+                self.tell_what_it_takes();
                 return Ok(());
             }
             let Err(error) = self.send(&request).await else {
@@ -56,7 +60,7 @@ impl<'a> Call<'a> {
                 continue;
             };
             if request.len() > 1 && self.may_be_one_of_them(&error) {
-                self.halve(request.len());
+                self.halve(request.len(), &error);
                 continue;
             }
             attempt += 1;
@@ -92,15 +96,27 @@ impl<'a> Call<'a> {
                 Err(error) => failed = Err(about(*index, error)),
             }
         }
+        self.borne = self.borne.map(|borne| borne.max(request.len()));
         failed
     }
 
-    fn halve(&mut self, refused: usize) {
+    fn halve(&mut self, refused: usize, error: &Error) {
         // Others learn of it once: looking for the one at fault is no reason to slow them down.
         if self.most.is_none() {
             self.embedder.health.vitals().pace.pushed_too_hard();
         }
         self.most = Some(refused / 2);
+        if let Error::TooMuch { .. } = error {
+            self.borne = Some(0);
+        }
+    }
+
+    /// Only once all are answered: had one been too much by itself, it would say nothing of how
+    /// many go together.
+    fn tell_what_it_takes(&self) {
+        if let Some(most) = self.borne {
+            self.embedder.health.vitals().pace.takes(most);
+        }
     }
 
     /// Whether a refusal of this one input is the input's fault or everybody's.
@@ -160,7 +176,7 @@ impl<'a> Call<'a> {
             return Err(about(index, error));
         }
         self.seeking = true;
-        self.halve(request.len());
+        self.halve(request.len(), &error);
         Ok(())
     }
 

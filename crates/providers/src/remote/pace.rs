@@ -1,7 +1,7 @@
 //! How much to send in one request, and when the next one may leave.
 //!
 //! The size halves when the service is pushed too hard and grows back a little
-//! with every answer. A service that says when it will listen again is believed,
+//! with every answer, up to what the service was found to take. A service that says when it will listen again is believed,
 //! for every request, not only the one it refused.
 
 use std::time::{Duration, Instant};
@@ -37,6 +37,12 @@ impl Pace {
         self.size = (self.size + self.most.div_ceil(8)).min(self.most);
     }
 
+    /// More than this at once was too much for it.
+    pub fn takes(&mut self, most: usize) {
+        self.most = self.most.min(most.max(1));
+        self.size = self.size.min(self.most);
+    }
+
     /// Too slow, too much or too fast.
     pub fn pushed_too_hard(&mut self) {
         self.size = (self.size / 2).max(1);
@@ -63,6 +69,16 @@ mod tests {
             })
             .collect();
         assert_eq!(sizes, [9, 17, 25, 33, 41, 49, 57, 64, 64]);
+    }
+
+    #[test]
+    fn it_grows_back_no_further_than_the_service_was_found_to_take() {
+        let mut pace = Pace::new(64);
+        pace.takes(12);
+        assert_eq!(pace.size(), 12);
+        pace.takes(20);
+        (0..9).for_each(|_| pace.answered());
+        assert_eq!(pace.size(), 12);
     }
 
     #[test]
