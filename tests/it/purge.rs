@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use testkit::holding;
 
 use crate::mill::{Folder, Mill, path, text};
 
 /// Words nothing else holds, by where they come from.
 struct Marks {
+    name: String,
     title: String,
     body: String,
     metadata: String,
@@ -18,16 +20,19 @@ impl Marks {
         // Nothing a stemmer would shorten.
         let mark = |kind: &str| format!("{kind}{}7", uuid::Uuid::new_v4().simple());
         Self {
+            name: mark("n"),
             title: mark("t"),
             body: mark("b"),
             metadata: mark("m"),
         }
     }
 
-    /// What the document itself said. The metadata was asked for by the job that brought it, and
-    /// stays with that.
-    fn of_document(&self) -> [&str; 2] {
-        [&self.title, &self.body]
+    fn all(&self) -> [&str; 4] {
+        [&self.name, &self.title, &self.body, &self.metadata]
+    }
+
+    fn file(&self) -> String {
+        format!("{}.md", self.name)
     }
 }
 
@@ -35,42 +40,25 @@ impl Marks {
 fn library(marks: &Marks) -> (Mill, Folder) {
     let mill = Mill::sqlite();
     let folder = Folder::of(&[]);
+    let secret = format!("secret={}", marks.metadata);
     let write = |name: &str, text: &str| {
         folder.write(name, text);
-        let secret = format!("secret={}", marks.metadata);
-        let mut args = vec!["ingest", path(folder.path()), "--json"];
-        if name == "marked.md" {
-            args.extend(["--metadata", &secret]);
-        }
-        mill.lines(&args);
+        mill.ingest(folder.path());
     };
-    write("first.md", "# First\n\nThe wheel turns.\n");
-    let marked = |version: u32| {
-        format!(
+    let mark = |version: u32| {
+        let text = format!(
             "# {}\n\nSheet {version} says {}.\n",
             marks.title, marks.body
-        )
+        );
+        folder.write(&marks.file(), &text);
+        let file = folder.file(&marks.file());
+        mill.lines(&["ingest", path(&file), "--metadata", &secret, "--json"]);
     };
-    write("marked.md", &marked(1));
-    write("marked.md", &marked(2));
+    write("first.md", "# First\n\nThe wheel turns.\n");
+    mark(1);
+    mark(2);
     write("last.md", "# Last\n\nThe stone rests.\n");
     (mill, folder)
-}
-
-/// Files below a folder that hold a word.
-fn holding(folder: &Path, word: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(holding(&path, word));
-        } else {
-            let bytes = std::fs::read(&path).unwrap();
-            let holds = bytes.windows(word.len()).any(|w| w == word.as_bytes());
-            found.extend(holds.then_some(path));
-        }
-    }
-    found
 }
 
 /// Whether the text index knows a word, of any chunk, deleted or not. Its files cannot be
@@ -95,8 +83,9 @@ fn text_knows(data: &Path, word: &str) -> bool {
 }
 
 fn nothing_is_left(mill: &Mill, marks: &Marks) {
-    for mark in marks.of_document() {
-        assert_eq!(holding(&mill.data(), mark), Vec::<PathBuf>::new());
+    for mark in marks.all() {
+        let files = holding(&mill.data(), mark.as_bytes());
+        assert_eq!(files, Vec::<PathBuf>::new(), "{mark}");
         assert!(!text_knows(&mill.data(), mark));
     }
     assert!(text_knows(&mill.data(), "wheel"));
@@ -114,7 +103,7 @@ fn nothing_of_a_purged_document_is_in_any_file() {
     let (mill, folder) = library(&marks);
     let held = |mark: &str| {
         let stores = ["index", "objects", "catalog.db"].map(|store| mill.data().join(store));
-        let files = holding(&mill.data(), mark);
+        let files = holding(&mill.data(), mark.as_bytes());
         stores.map(|store| {
             let here = |file: &&PathBuf| {
                 file.to_string_lossy()
@@ -130,25 +119,53 @@ fn nothing_of_a_purged_document_is_in_any_file() {
     );
     assert_eq!(held(&marks.title), [true, true, true]);
     assert_eq!(held(&marks.metadata), [false, false, true]);
+    assert_eq!(held(&marks.name), [false, false, true]);
     assert!(text_knows(&mill.data(), &marks.body));
 
-    let file = folder.file("marked.md");
+    let file = folder.file(&marks.file());
     let purged = &mill.lines(&["documents", "purge", path(&file), "--yes", "--json"])[0];
     assert_eq!(purged["versions"], 2, "{purged}");
     assert!(
         purged["files_read"].as_u64().is_some_and(|files| files > 0),
         "{purged}"
     );
+    assert_eq!(purged["jobs_keeping_metadata"], 0, "{purged}");
     nothing_is_left(&mill, &marks);
+}
+
+#[test]
+fn metadata_of_a_job_goes_with_the_last_document_that_came_by_it() {
+    let marks = Marks::new();
+    let mill = Mill::sqlite();
+    let folder = Folder::of(&[
+        ("one.md", "# One\n\nGrist.\n"),
+        ("two.md", "# Two\n\nBran.\n"),
+    ]);
+    let secret = format!("secret={}", marks.metadata);
+    mill.lines(&[
+        "ingest",
+        path(folder.path()),
+        "--metadata",
+        &secret,
+        "--json",
+    ]);
+    let purge = |name: &str| {
+        let file = folder.file(name);
+        let purged = mill.lines(&["documents", "purge", path(&file), "--yes", "--json"]);
+        let left = holding(&mill.data(), marks.metadata.as_bytes()).len();
+        (purged[0]["jobs_keeping_metadata"].clone(), left > 0)
+    };
+    assert_eq!(purge("one.md"), (json!(1), true), "the other has it still");
+    assert_eq!(purge("two.md"), (json!(0), false));
 }
 
 #[test]
 fn a_purge_that_dies_anywhere_is_finished_by_the_next() {
     let marks = Marks::new();
     let (mill, folder) = library(&marks);
-    let file = folder.file("marked.md");
+    let file = folder.file(&marks.file());
     let documents = mill.lines(&["documents", "--json"]);
-    let is_it = |row: &&serde_json::Value| text(&row["source_uri"]).ends_with("marked.md");
+    let is_it = |row: &&serde_json::Value| text(&row["source_uri"]).ends_with(&marks.file());
     let id = text(&documents.iter().find(is_it).unwrap()["document_id"]);
     let deaths = [
         "catalog.begin_purge:after:1",
@@ -166,7 +183,7 @@ fn a_purge_that_dies_anywhere_is_finished_by_the_next() {
             .unwrap();
         assert!(!died.status.success(), "{death}: {died:?}");
         assert!(
-            !holding(&mill.data(), &marks.title).is_empty(),
+            !holding(&mill.data(), marks.title.as_bytes()).is_empty(),
             "its rows are there: {death}"
         );
     }

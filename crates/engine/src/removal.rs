@@ -20,10 +20,13 @@ pub struct Purged {
     /// Files of the index that were read in the end, record by record, all of them.
     pub files_read: u64,
     pub residue: Residue,
+    /// Jobs of its knowledge base that met what was purged, and keep the metadata they put on
+    /// it: they have not ended, or other documents came by them.
+    pub jobs_keeping_metadata: u64,
 }
 
 /// Counted by scanning; all zero when everything is gone. The ledger and the runs stay: they
-/// tell that it was there, not what it said.
+/// tell that it was there, neither what it said nor what it was called.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Residue {
     pub rows: u64,
@@ -90,15 +93,19 @@ impl Engine {
         by: Option<UserId>,
     ) -> Result<Purged, Error> {
         let now = self.parts.clock.now();
-        let removing = self
-            .parts
-            .catalog
-            .begin_purge(tenant, document, by, now)
-            .await?;
+        let catalog = &self.parts.catalog;
+        let called = catalog.dossier(tenant, document).await?.head;
+        let called = called.map(|head| (head.kb, head.source_uri));
+        let removing = catalog.begin_purge(tenant, document, by, now).await?;
+        let files_read = self.purge_versions(tenant, &removing).await?;
+        let told = catalog.told_of(tenant, document, called).await?;
+        let mut residue = self.residue(tenant, document, &removing).await?;
+        residue.rows += told.rows;
         Ok(Purged {
             versions: removing.len() as u64,
-            files_read: self.purge_versions(tenant, &removing).await?,
-            residue: self.residue(tenant, document, &removing).await?,
+            files_read,
+            residue,
+            jobs_keeping_metadata: told.jobs,
         })
     }
 

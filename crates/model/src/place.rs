@@ -33,6 +33,11 @@ impl SourceUri {
         Self(format!("upload://sha256:{content}"))
     }
 
+    /// In the place of one that is not to be told any more.
+    pub fn purged() -> Self {
+        Self("purged://".into())
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -170,6 +170,10 @@ async fn finish(
 }
 
 fn replay(kept: serde_json::Value) -> Result<Response, Problem> {
+    if kept.get("purged").is_some() {
+        let what = "this was done before, and a document it brought has been purged since";
+        return Err(Problem::conflict(what).hint("to bring it again, use a new key"));
+    }
     let kept: Kept = serde_json::from_value(kept).map_err(|error| Problem::internal(&error))?;
     let body = kept.body.ok_or_else(|| {
         Problem::conflict("this was done before, and its answer held a secret that is shown once")

@@ -219,6 +219,16 @@ pub struct ReworkedUnit {
     pub tokens: u64,
 }
 
+/// What is still told of a document that was purged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ToldOf {
+    /// Rows that speak of it alone.
+    pub rows: u64,
+    /// Jobs of its knowledge base that met what was purged, and keep what they were configured
+    /// with: they have not ended, or others came by them.
+    pub jobs: u64,
+}
+
 /// What a version refers to, for a backup and for the search for what nobody owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held {

@@ -1,8 +1,8 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use model::{DocumentId, TenantId, VersionId};
+use model::{DocumentId, KbId, SourceUri, TenantId, VersionId};
 
-use crate::{Dossier, Error, Held, Listed, Mend, Miscounted, Page};
+use crate::{Dossier, Error, Held, Listed, Mend, Miscounted, Page, ToldOf};
 
 /// What `verify` reads and `repair` mends: rows as they are, right or wrong.
 #[async_trait]
@@ -15,6 +15,15 @@ pub trait Audit {
     /// How many rows withdrawn versions still have, in any table; the ledger and the runs,
     /// which stay, are not asked.
     async fn rows_left(&self, versions: &[VersionId]) -> Result<u64, Error>;
+
+    /// What rows that outlive a purged document still tell of it: `of` is the knowledge base it
+    /// was in, and what it was called there.
+    async fn told_of(
+        &self,
+        tenant: TenantId,
+        document: DocumentId,
+        of: Option<(KbId, SourceUri)>,
+    ) -> Result<ToldOf, Error>;
 
     /// Every version of the tenant and what it refers to, as of one moment.
     async fn held(&self, tenant: TenantId) -> Result<Vec<Held>, Error>;

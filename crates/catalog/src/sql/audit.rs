@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use model::{
-    DocumentId, GenerationId, KbId, RunId, SourceId, TenantId, UnitName, UserId, VersionId,
+    DocumentId, GenerationId, KbId, RunId, SourceId, SourceUri, TenantId, UnitName, UserId,
+    VersionId,
 };
 use sqlx::{QueryBuilder, query};
 use uuid::Uuid;
@@ -152,7 +153,10 @@ async fn gather<DB: Dialect>(
     let sql = "SELECT d.* FROM ingestion_runs d";
     let rows = of::<DB>(c, tenant, sql, "d.document_id", ids).await?;
     file::<DB, _>(&mut found, "ingestion_runs", &rows, run::<DB>, |d, run| {
-        d.runs.push(run);
+        // Of what was purged before, a run tells only that it was.
+        if run.source_uri != SourceUri::purged() {
+            d.runs.push(run);
+        }
     })?;
     let shown =
         "JOIN source_objects x ON x.source_id = d.source_id AND x.object_key = d.source_uri";

@@ -2,12 +2,12 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use model::{DocumentId, TenantId, VersionId};
+use model::{DocumentId, KbId, SourceUri, TenantId, VersionId};
 
 use super::cells::micros;
 use super::dialect::Dialect;
-use super::{Sql, audit, mend, removal, tallies};
-use crate::{Audit, Dossier, Error, Held, Listed, Mend, Miscounted, Page};
+use super::{Sql, audit, mend, removal, tallies, unsay};
+use crate::{Audit, Dossier, Error, Held, Listed, Mend, Miscounted, Page, ToldOf};
 
 #[async_trait]
 impl<DB: Dialect> Audit for Sql<DB> {
@@ -29,6 +29,18 @@ impl<DB: Dialect> Audit for Sql<DB> {
         let versions = versions.to_vec();
         self.read("catalog.rows_left", move |c| {
             Box::pin(async move { removal::rows_left::<DB>(c, &versions).await })
+        })
+        .await
+    }
+
+    async fn told_of(
+        &self,
+        tenant: TenantId,
+        document: DocumentId,
+        of: Option<(KbId, SourceUri)>,
+    ) -> Result<ToldOf, Error> {
+        self.read("catalog.told_of", move |c| {
+            Box::pin(async move { unsay::told_of::<DB>(c, (tenant, document), of).await })
         })
         .await
     }

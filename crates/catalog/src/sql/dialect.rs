@@ -55,6 +55,8 @@ pub trait Dialect:
     const LOCK_TALLIES: Option<&'static str>;
     /// Marks the files as holding what is about to be deleted of a document, if it is purged.
     const MARK_PURGED: Option<&'static str>;
+    /// Marks them as holding what a job has forgotten.
+    const MARK_UNSCRUBBED: Option<&'static str>;
     /// Where writers count in shards of their own: brings together those of writers that are
     /// gone, so that there are never more shards than there were writers at a time.
     const FOLD_TALLIES: Option<&'static str>;
@@ -138,6 +140,10 @@ impl Dialect for Sqlite {
             "0019_ledger_heads",
             include_str!("../../migrations/sqlite/0019_ledger_heads.sql"),
         ),
+        (
+            "0020_purged_jobs",
+            include_str!("../../migrations/sqlite/0020_purged_jobs.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -146,6 +152,8 @@ impl Dialect for Sqlite {
         "UPDATE counters SET last = 1 WHERE name = 'unscrubbed' AND EXISTS
              (SELECT 1 FROM ledger WHERE document_id = $1 AND kind = 'purged')",
     );
+    const MARK_UNSCRUBBED: Option<&'static str> =
+        Some("UPDATE counters SET last = 1 WHERE name = 'unscrubbed'");
     const FOLD_TALLIES: Option<&'static str> = None;
 }
 
@@ -222,12 +230,17 @@ impl Dialect for Postgres {
             "0019_ledger_heads",
             include_str!("../../migrations/postgres/0019_ledger_heads.sql"),
         ),
+        (
+            "0020_purged_jobs",
+            include_str!("../../migrations/postgres/0020_purged_jobs.sql"),
+        ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =
         Some("SELECT pg_advisory_xact_lock(hashtext('gristmill catalog migrations'))");
     const LOCK_TALLIES: Option<&'static str> =
         Some("SELECT pg_advisory_xact_lock(hashtext('gristmill catalog tallies'))");
     const MARK_PURGED: Option<&'static str> = None;
+    const MARK_UNSCRUBBED: Option<&'static str> = None;
     // A new connection of the same number may count meanwhile: whoever comes second to the row
     // waits, and finds it as the first left it.
     const FOLD_TALLIES: Option<&'static str> = Some(

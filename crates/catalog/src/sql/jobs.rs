@@ -9,7 +9,7 @@ use super::cells::{Cells, json};
 use super::dialect::Dialect;
 use super::events::{News, tell};
 use super::paging::{cut, page_by_id};
-use super::{Tx, kbs, listing, outcomes, sources};
+use super::{Tx, kbs, listing, outcomes, sources, unsay};
 use crate::{Error, Job, JobCounters, JobFilter, Listed, NewJob, Page};
 
 pub async fn create<DB: Dialect>(
@@ -98,6 +98,10 @@ pub async fn start<DB: Dialect>(
     );
     if busy || known.counters.runs_open > 0 && known.status != JobStatus::Failed {
         return Err(Error::conflict("job", format!("it is {}", known.status)));
+    }
+    if unsay::is_forgotten(&known.config) {
+        let why = "what it brought was purged, and with it what it was to do: make a new one";
+        return Err(Error::conflict("job", why));
     }
     refuse_second::<DB>(c, &known).await?;
     // Whoever listed it before holds it no more: its cursor is not this start's.

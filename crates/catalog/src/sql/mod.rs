@@ -56,6 +56,7 @@ mod steps;
 mod tallies;
 mod tenants;
 mod unattended;
+mod unsay;
 mod users;
 mod versions;
 mod waits;

@@ -12,7 +12,7 @@ use super::cells::{Cells, bytes};
 use super::dialect::Dialect;
 use super::events::{News, tell};
 use super::ledger::{self, Fact};
-use super::{Tx, end};
+use super::{Tx, end, unsay};
 use crate::{Deactivated, Error, LedgerKind, Removal, Removing, RunError};
 
 pub async fn deactivate<DB: Dialect>(
@@ -316,8 +316,15 @@ pub async fn forget<DB: Dialect>(
         lock_if_there::<DB>(c, tenant, version.document).await?;
         removing.extend(forgettable::<DB>(c, tenant, version.version).await?);
     }
+    let called = unsay::called::<DB>(c, &removing).await?;
     for version in &removing {
+        if called.iter().any(|called| called.is(version)) {
+            unsay::runs::<DB>(c, version).await?;
+        }
         forget_one::<DB>(c, version).await?;
+    }
+    for called in called {
+        called.unsay::<DB>(c).await?;
     }
     let mut hashes: Vec<_> = removing
         .iter()

@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use sqlx::{ConnectOptions as _, Connection as _, Pool, Postgres, Row as _, Sqlite, query};
 
-use super::Sql;
 use super::dialect::Dialect;
+use super::{Sql, unsay};
 use crate::{Error, Scrub};
 
 /// How often the log is tried to be cut off, and how long those who read it are waited for in
@@ -28,6 +28,13 @@ pub trait Scrubbing: Dialect {
 #[async_trait]
 impl<DB: Scrubbing> Scrub for Sql<DB> {
     async fn scrub(&self) -> Result<(), Error> {
+        let due = self.look_up("catalog.jobs_purged", |c| Box::pin(unsay::is_due::<DB>(c)));
+        if due.await? {
+            self.write("catalog.forget_configured", |c| {
+                Box::pin(unsay::forget_configured::<DB>(c))
+            })
+            .await?;
+        }
         if !DB::is_marked(&self.readers).await? {
             return Ok(());
         }

@@ -45,7 +45,7 @@ impl World {
         claim.expect("a job to list")
     }
 
-    fn batch(&self, claim: &JobClaim, files: &[(&str, &str)], exhausted: bool) -> Batch {
+    pub fn batch(&self, claim: &JobClaim, files: &[(&str, &str)], exhausted: bool) -> Batch {
         let now = self.clock.pass(Duration::from_secs(1));
         let admission = |(name, content): &(&str, &str)| {
             let mut admission = self.place.file(name, content, now);

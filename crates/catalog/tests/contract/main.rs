@@ -17,6 +17,7 @@ mod lists;
 mod missing;
 mod operations;
 mod order;
+mod purge;
 mod shared;
 mod standing;
 mod unattended;
@@ -131,6 +132,7 @@ promises! {
     operations::events_come_in_the_order_of_commits,
     operations::a_request_made_twice_is_answered_once,
     operations::a_purged_document_leaves_its_ledger_and_nothing_else,
+    purge::what_outlives_a_purged_document_does_not_name_it,
     operations::an_original_is_free_when_no_version_refers_to_it,
     operations::status_counts_what_there_is,
     operations::a_tally_that_was_tampered_with_is_told_and_put_right,

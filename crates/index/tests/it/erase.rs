@@ -6,6 +6,7 @@ use std::time::Duration;
 use index::{Error, Flush, Gone, Index, IndexedChunk, Settings};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
+use testkit::holding;
 
 use crate::kit::{chunk, live, open, open_with, place, replace, space, version};
 
@@ -55,22 +56,6 @@ async fn forget(index: &Index, number: u32) -> Gone {
         version: version(number),
         number,
     }
-}
-
-/// Files below a folder that hold some bytes.
-fn holding(folder: &Path, bytes: &[u8]) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(holding(&path, bytes));
-        } else {
-            let all = std::fs::read(&path).unwrap();
-            let holds = all.windows(bytes.len()).any(|window| window == bytes);
-            found.extend(holds.then_some(path));
-        }
-    }
-    found
 }
 
 /// Any of the vectors of a version, as it is written.

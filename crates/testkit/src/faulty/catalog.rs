@@ -255,6 +255,7 @@ through! { Audit {
     dossiers(tenant: TenantId, page: Page) -> Listed<Dossier>;
     dossier(tenant: TenantId, document: DocumentId) -> Dossier;
     rows_left(versions: &[VersionId]) -> u64;
+    told_of(tenant: TenantId, document: DocumentId, of: Option<(KbId, SourceUri)>) -> ToldOf;
     held(tenant: TenantId) -> Vec<Held>;
     miscounted(tenant: TenantId) -> Vec<Miscounted>;
     fence() -> u64;

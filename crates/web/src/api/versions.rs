@@ -175,10 +175,13 @@ pub struct Purged {
     /// What a scan of every store still finds of it, by kind: all zero when it is gone.
     #[schema(value_type = Object)]
     pub residue: engine::Residue,
+    /// Jobs of the knowledge base that met what was purged, and keep the metadata they put on
+    /// it: they have not ended, or other documents came by them. It goes with the last of these.
+    pub jobs_keeping_metadata: u64,
 }
 
 /// Deletes the document and everything of it, for good, and waits until its bytes have left the
-/// files; only its ledger stays.
+/// files. Its ledger stays, and its runs without what it was called.
 #[utoipa::path(post, path = "/v1/documents/{document}/purge", tag = "documents",
     params(("document" = Uuid, Path)), responses((status = 200, body = Purged)))]
 async fn purge(
@@ -193,6 +196,7 @@ async fn purge(
         versions: purged.versions,
         files_read: purged.files_read,
         residue: purged.residue,
+        jobs_keeping_metadata: purged.jobs_keeping_metadata,
     }))
 }
 

@@ -1,0 +1,374 @@
+//! What outlives a purged document tells that it was there, and no more what it was called.
+//!
+//! Rows that speak of it alone lose their words with its rows: runs, uploads, problems, answers
+//! kept for requests made twice. What a job was configured with is every document's that it met:
+//! it goes with the last of them, and not before the job has ended.
+
+use model::{DocumentId, KbId, SourceUri, TenantId, VersionId};
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, query};
+use uuid::Uuid;
+
+use super::Tx;
+use super::cells::{Cells, json as cell};
+use super::dialect::Dialect;
+use crate::{Error, Removing, ToldOf};
+
+/// In the place of a name.
+const PURGED: &str = "purged";
+const WHY: &str = "the document was purged";
+
+/// A document some of whose versions were purged, before its rows go.
+pub struct Called {
+    tenant: TenantId,
+    document: DocumentId,
+    kb: Uuid,
+    uri: String,
+    jobs: Vec<Uuid>,
+}
+
+/// What is known of documents whose purge takes these versions; nothing of those that are
+/// removed in another way. Their documents are locked.
+pub async fn called<DB: Dialect>(
+    c: &mut Tx<DB>,
+    removing: &[Removing],
+) -> Result<Vec<Called>, Error> {
+    let mut called: Vec<Called> = Vec::new();
+    for version in removing {
+        let document = version.document;
+        if called.last().is_none_or(|last| last.document != document) {
+            called.extend(being_purged::<DB>(c, version).await?);
+        }
+        if let Some(last) = called.last_mut().filter(|last| last.document == document) {
+            last.jobs
+                .extend(met_by::<DB>(c, document, version.version).await?);
+        }
+    }
+    Ok(called)
+}
+
+async fn being_purged<DB: Dialect>(
+    c: &mut Tx<DB>,
+    version: &Removing,
+) -> Result<Option<Called>, Error> {
+    let row = query(
+        "SELECT d.source_uri FROM documents d WHERE d.id = $1
+           AND EXISTS (SELECT 1 FROM ledger l WHERE l.document_id = d.id AND l.kind = 'purged')",
+    )
+    .bind(version.document.as_uuid())
+    .fetch_optional(c)
+    .await?;
+    let read = |row: &DB::Row| {
+        Ok(Called {
+            tenant: version.tenant,
+            document: version.document,
+            kb: version.kb.as_uuid(),
+            uri: Cells::<DB>(row).text("source_uri")?,
+            jobs: Vec::new(),
+        })
+    };
+    row.as_ref().map(read).transpose()
+}
+
+/// The jobs that brought a version, or found it there.
+async fn met_by<DB: Dialect>(
+    c: &mut Tx<DB>,
+    document: DocumentId,
+    version: VersionId,
+) -> Result<Vec<Uuid>, Error> {
+    let rows = query(
+        "SELECT job_id FROM job_versions WHERE version_id = $2
+         UNION SELECT job_id FROM ingestion_runs
+         WHERE document_id = $1 AND version_id = $2 AND job_id IS NOT NULL",
+    )
+    .bind(document.as_uuid())
+    .bind(version.as_uuid())
+    .fetch_all(c)
+    .await?;
+    rows.iter()
+        .map(|row| Cells::<DB>(row).get("job_id"))
+        .collect()
+}
+
+/// The runs of a version that was purged keep when they were and how they ended.
+pub async fn runs<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<(), Error> {
+    query(
+        "UPDATE ingestion_runs SET source_uri = $3, error_hint = NULL,
+             error_message = CASE WHEN error_code IS NULL THEN NULL ELSE $4 END
+         WHERE document_id = $1 AND version_id = $2",
+    )
+    .bind(version.document.as_uuid())
+    .bind(version.version.as_uuid())
+    .bind(SourceUri::purged().as_str())
+    .bind(WHY)
+    .execute(c)
+    .await?;
+    Ok(())
+}
+
+impl Called {
+    pub fn is(&self, version: &Removing) -> bool {
+        self.document == version.document
+    }
+
+    /// When its versions' rows are gone: the words of all that outlives them.
+    pub async fn unsay<DB: Dialect>(mut self, c: &mut Tx<DB>) -> Result<(), Error> {
+        self.jobs.sort_unstable();
+        self.jobs.dedup();
+        let lives = query("SELECT id FROM documents WHERE id = $1")
+            .bind(self.document.as_uuid())
+            .fetch_optional(&mut *c)
+            .await?;
+        // Somebody has brought it anew meanwhile: what it is called is that one's.
+        if lives.is_none() {
+            self.unname_uploads::<DB>(c).await?;
+            self.unname_answers::<DB>(c).await?;
+        }
+        for job in &self.jobs {
+            self.note_in_job::<DB>(c, *job, lives.is_none()).await?;
+        }
+        if lives.is_none() {
+            self.unname_problems::<DB>(c).await?;
+            self.forget_news::<DB>(c).await?;
+        }
+        Ok(())
+    }
+
+    async fn unname_uploads<DB: Dialect>(&self, c: &mut Tx<DB>) -> Result<(), Error> {
+        let rows = query("SELECT id FROM uploads WHERE tenant_id = $1 AND document_id = $2")
+            .bind(self.tenant.as_uuid())
+            .bind(self.document.as_uuid())
+            .fetch_all(&mut *c)
+            .await?;
+        for row in &rows {
+            let id: Uuid = Cells::<DB>(row).get("id")?;
+            query("UPDATE uploads SET filename = $2, object_key = $3, error = NULL WHERE id = $1")
+                .bind(id)
+                .bind(PURGED)
+                .bind(format!("{PURGED}/{}", id.simple()))
+                .execute(&mut *c)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// A request made twice is still not done twice; its answer told the name of the file.
+    async fn unname_answers<DB: Dialect>(&self, c: &mut Tx<DB>) -> Result<(), Error> {
+        query(
+            "UPDATE idempotency_keys SET response = $3
+             WHERE tenant_id = $1 AND CAST(response AS TEXT) LIKE $2",
+        )
+        .bind(self.tenant.as_uuid())
+        .bind(format!("%{}%", self.document))
+        .bind(cell(&json!({ PURGED: true })))
+        .execute(c)
+        .await?;
+        Ok(())
+    }
+
+    async fn unname_problems<DB: Dialect>(&self, c: &mut Tx<DB>) -> Result<(), Error> {
+        query(
+            "UPDATE job_problems SET source_uri = $3, message = $4
+             WHERE source_uri = $1 AND job_id IN (SELECT id FROM jobs WHERE kb_id = $2)",
+        )
+        .bind(&self.uri)
+        .bind(self.kb)
+        .bind(SourceUri::purged().as_str())
+        .bind(WHY)
+        .execute(c)
+        .await?;
+        Ok(())
+    }
+
+    /// That it failed, and of what, is nobody's news any more.
+    async fn forget_news<DB: Dialect>(&self, c: &mut Tx<DB>) -> Result<(), Error> {
+        const FAILED: &str = "tenant_id = $1 AND document_id = $2 AND kind = 'run.failed'";
+        let deliveries = format!(
+            "DELETE FROM webhook_deliveries WHERE tenant_id = $1
+               AND event_id IN (SELECT id FROM events WHERE {FAILED})"
+        );
+        query(AssertSqlSafe(deliveries))
+            .bind(self.tenant.as_uuid())
+            .bind(self.document.as_uuid())
+            .execute(&mut *c)
+            .await?;
+        let events = format!("UPDATE events SET data = $3 WHERE {FAILED}");
+        query(AssertSqlSafe(events))
+            .bind(self.tenant.as_uuid())
+            .bind(self.document.as_uuid())
+            .bind(cell(&json!({})))
+            .execute(c)
+            .await?;
+        Ok(())
+    }
+
+    /// The job is to forget what it was configured with. Where it was given this file by name
+    /// and others besides, it forgets the name at once.
+    async fn note_in_job<DB: Dialect>(
+        &self,
+        c: &mut Tx<DB>,
+        job: Uuid,
+        named: bool,
+    ) -> Result<(), Error> {
+        let sql = format!("SELECT config FROM jobs WHERE id = $1 {}", DB::FOR_UPDATE);
+        let row = query(AssertSqlSafe(sql))
+            .bind(job)
+            .fetch_optional(&mut *c)
+            .await?;
+        let Some(row) = row else { return Ok(()) };
+        let mut config: Value = Cells::<DB>(&row).json("config")?;
+        if named {
+            unname_root(&mut config, &self.uri);
+        }
+        query("UPDATE jobs SET purged = TRUE, config = $2 WHERE id = $1")
+            .bind(job)
+            .bind(cell(&config))
+            .execute(c)
+            .await?;
+        Ok(())
+    }
+}
+
+/// Of several roots, the one that is this file.
+fn unname_root(config: &mut Value, uri: &str) {
+    let Some(roots) = config.get_mut("roots").and_then(Value::as_array_mut) else {
+        return;
+    };
+    let is_it = |root: &Value| root.as_str().is_some_and(|root| names(uri, root));
+    if !roots.iter().all(is_it) {
+        roots.retain(|root| !is_it(root));
+    }
+}
+
+/// Whether a root, a path or its URI, is the file of this URI.
+fn names(uri: &str, root: &str) -> bool {
+    let path = uri.strip_prefix("file://");
+    uri == root || path.is_some_and(|path| unescaped(path) == root.as_bytes())
+}
+
+fn unescaped(path: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let hex = after.get(..2).filter(|_| first == b'%');
+        let hex = hex.and_then(|hex| std::str::from_utf8(hex).ok());
+        let byte = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        bytes.push(byte.unwrap_or(first));
+        rest = &after[if byte.is_some() { 2 } else { 0 }..];
+    }
+    bytes
+}
+
+const ENDED: &str = "j.purged AND j.status IN ('completed', 'failed', 'not_started')
+    AND j.runs_open = 0";
+const NOTHING_LEFT: &str = "NOT EXISTS (SELECT 1 FROM job_versions v WHERE v.job_id = j.id)";
+
+/// Jobs that have something to forget.
+pub async fn is_due<DB: Dialect>(c: &mut Tx<DB>) -> Result<bool, Error> {
+    let sql = format!(
+        "SELECT j.id FROM jobs j WHERE {ENDED}
+           AND ({NOTHING_LEFT} OR j.cursor IS NOT NULL AND j.status <> 'failed') LIMIT 1"
+    );
+    let row = query(AssertSqlSafe(sql)).fetch_optional(c).await?;
+    Ok(row.is_some())
+}
+
+/// Jobs that have ended, and met documents that were purged: all of them, and what they were
+/// configured with goes, or some, and how far the listing had come.
+pub async fn forget_configured<DB: Dialect>(c: &mut Tx<DB>) -> Result<(), Error> {
+    let sql = format!(
+        "UPDATE jobs AS j SET config = $1, cursor = NULL, purged = FALSE
+         WHERE {ENDED} AND {NOTHING_LEFT} RETURNING id"
+    );
+    query(AssertSqlSafe(sql))
+        .bind(cell(&json!({ PURGED: true })))
+        .fetch_all(&mut *c)
+        .await?;
+    // One that failed goes on from there.
+    let sql = format!("UPDATE jobs AS j SET cursor = NULL WHERE {ENDED} AND j.status <> 'failed'");
+    query(AssertSqlSafe(sql)).execute(&mut *c).await?;
+    if let Some(mark) = DB::MARK_UNSCRUBBED {
+        query(mark).execute(c).await?;
+    }
+    Ok(())
+}
+
+/// Whether everything a job met was purged, and with it what the job was to do.
+pub fn is_forgotten(config: &Value) -> bool {
+    config.get(PURGED).is_some()
+}
+
+/// What is still told of a document that was purged; `of` is the knowledge base it was in, and
+/// what it was called there.
+pub async fn told_of<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (tenant, document): (TenantId, DocumentId),
+    of: Option<(KbId, SourceUri)>,
+) -> Result<ToldOf, Error> {
+    let mut told = ToldOf::default();
+    let by_document = [
+        "SELECT count(*) AS n FROM ingestion_runs
+         WHERE tenant_id = $1 AND document_id = $2 AND source_uri <> 'purged://'",
+        "SELECT count(*) AS n FROM uploads
+         WHERE tenant_id = $1 AND document_id = $2 AND filename <> 'purged'",
+    ];
+    for sql in by_document {
+        let row = query(sql).bind(tenant.as_uuid()).bind(document.as_uuid());
+        told.rows += Cells::<DB>(&row.fetch_one(&mut *c).await?).count("n")?;
+    }
+    let answers = "SELECT count(*) AS n FROM idempotency_keys
+        WHERE tenant_id = $1 AND CAST(response AS TEXT) LIKE $2";
+    let row = query(answers)
+        .bind(tenant.as_uuid())
+        .bind(format!("%{document}%"));
+    told.rows += Cells::<DB>(&row.fetch_one(&mut *c).await?).count("n")?;
+    let Some((kb, uri)) = of else { return Ok(told) };
+    let by_address = [
+        "SELECT count(*) AS n FROM job_problems
+         WHERE source_uri = $2 AND job_id IN (SELECT id FROM jobs WHERE kb_id = $1)",
+        "SELECT count(*) AS n FROM source_objects
+         WHERE object_key = $2
+           AND source_id IN (SELECT id FROM ingestion_sources WHERE kb_id = $1)",
+    ];
+    for sql in by_address {
+        let row = query(sql).bind(kb.as_uuid()).bind(uri.as_str());
+        told.rows += Cells::<DB>(&row.fetch_one(&mut *c).await?).count("n")?;
+    }
+    let rows = query("SELECT config FROM jobs WHERE purged AND kb_id = $1")
+        .bind(kb.as_uuid())
+        .fetch_all(c)
+        .await?;
+    for row in &rows {
+        let config: Value = Cells::<DB>(row).json("config")?;
+        told.jobs += u64::from(says_something(&config, uri.as_str()));
+    }
+    Ok(told)
+}
+
+fn says_something(config: &Value, uri: &str) -> bool {
+    let metadata = config.get("metadata").and_then(Value::as_object);
+    let roots = config.get("roots").and_then(Value::as_array);
+    let named = |root: &Value| root.as_str().is_some_and(|root| names(uri, root));
+    metadata.is_some_and(|metadata| !metadata.is_empty())
+        || roots.is_some_and(|roots| roots.iter().any(named))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_root_that_is_the_file_is_unnamed_and_others_stay() {
+        let uri = "file:///docs/a%20b%C3%A9.md";
+        let mut config = json!({ "roots": ["/docs/a bé.md", uri, "/docs", "/docs/a bé.md.md"] });
+        unname_root(&mut config, uri);
+        assert_eq!(config, json!({ "roots": ["/docs", "/docs/a bé.md.md"] }));
+        let mut alone = json!({ "roots": [uri] });
+        unname_root(&mut alone, uri);
+        assert_eq!(
+            alone,
+            json!({ "roots": [uri] }),
+            "a job without roots is none"
+        );
+    }
+}

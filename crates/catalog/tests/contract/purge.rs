@@ -1,0 +1,125 @@
+//! What outlives a document that was purged.
+
+use std::time::Duration;
+
+use catalog::{Begun, Error, NewJob, NewUpload, Page, Problem, UploadEnd};
+use model::{ContentHash, JobId, RunStatus, SourceUri};
+use serde_json::{Value, json};
+
+use crate::World;
+
+impl World {
+    /// A job that meets these files, and cannot read another.
+    async fn listed(
+        &self,
+        job: NewJob,
+        files: &[(&str, &str)],
+        unread: Option<&SourceUri>,
+    ) -> JobId {
+        let (catalog, tenant, now) = (&self.catalog, self.place.tenant, self.clock.now());
+        let job = catalog.create_job(tenant, job, now).await.unwrap();
+        catalog.start_job(tenant, job.id, now).await.unwrap();
+        let claim = self.listing().await;
+        let mut batch = self.batch(&claim, files, true);
+        batch.problems.extend(unread.map(|uri| Problem {
+            source_uri: Some(uri.clone()),
+            message: "it cannot be read".into(),
+        }));
+        catalog.admit_batch(&claim, batch, now).await.unwrap();
+        job.id
+    }
+}
+
+pub async fn what_outlives_a_purged_document_does_not_name_it(world: &World) {
+    let (catalog, tenant, kb) = (&world.catalog, world.place.tenant, world.place.kb);
+    let now = world.clock.now();
+    let new = |roots: Value| NewJob {
+        kb,
+        source: None,
+        config: json!({ "roots": roots, "metadata": { "secret": "mark" } }),
+        initiated_by: None,
+    };
+    let uri = world.place.file("mark.txt", "", now).source_uri;
+    let path = uri.as_str().strip_prefix("file://").unwrap().to_owned();
+    // One job brought it alone, another met it besides a second document, a third cannot read it.
+    let mark = ("mark.txt", "one");
+    let alone = world.listed(new(json!([path])), &[mark], None).await;
+    let both = new(json!([path, "/b.txt"]));
+    let both = world.listed(both, &[("b.txt", "b"), mark], None).await;
+    let third = world.listed(new(json!(["/"])), &[], Some(&uri)).await;
+    let admission = world.place.file("mark.txt", "one", now);
+    let marked = world.take(admission).await;
+    let upload = NewUpload {
+        kb,
+        object_key: "uploads/mark.txt".into(),
+        filename: "mark.txt".into(),
+        size: 3,
+        media_type: None,
+        initiated_by: None,
+        expires_at: now + Duration::from_secs(9),
+    };
+    let upload = catalog.create_upload(tenant, upload, now).await.unwrap();
+    let (document, run) = (marked.document, marked.run);
+    let end = UploadEnd::Admitted { document, run };
+    catalog
+        .finish_upload(tenant, upload.id, end, now)
+        .await
+        .unwrap();
+    let (request, keep) = (ContentHash::of(b"request"), Duration::from_secs(9));
+    let begin = || catalog.begin_request(tenant, "key", request, keep, now);
+    begin().await.unwrap();
+    let answer = json!({ "body": format!("mark.txt is {document}") });
+    catalog.finish_request(tenant, "key", answer).await.unwrap();
+    world.work_off().await;
+    let of = || Some((kb, uri.clone()));
+    let told = catalog.told_of(tenant, document, of()).await.unwrap();
+    assert_eq!(
+        (told.rows, told.jobs),
+        (4, 0),
+        "run, upload, answer, problem"
+    );
+
+    let removing = catalog
+        .begin_purge(tenant, document, None, now)
+        .await
+        .unwrap();
+    let ids: Vec<_> = removing.iter().map(|version| version.version).collect();
+    catalog.forget_versions(tenant, &ids).await.unwrap();
+    catalog.scrub().await.unwrap();
+
+    let told = catalog.told_of(tenant, document, of()).await.unwrap();
+    assert_eq!(
+        (told.rows, told.jobs),
+        (0, 1),
+        "another document is of one job"
+    );
+    let run = catalog.run(tenant, run.unwrap()).await.unwrap();
+    assert_eq!(run.source_uri, "purged://");
+    assert_eq!(run.status, RunStatus::Succeeded, "that it was is told");
+    let upload = catalog.upload(tenant, upload.id).await.unwrap();
+    assert_eq!(upload.filename, "purged");
+    assert!(!upload.object_key.contains("mark"));
+    let purged = Begun::Finished(json!({ "purged": true }));
+    assert_eq!(begin().await.unwrap(), purged, "it is not done again");
+    let problems = catalog
+        .job_problems(tenant, third, Page::first(9))
+        .await
+        .unwrap();
+    assert_eq!(
+        problems.items[0].source_uri.as_ref().unwrap().as_str(),
+        "purged://"
+    );
+    let job = |id| catalog.job(tenant, id);
+    let kept = job(both).await.unwrap();
+    assert_eq!(kept.config["roots"], json!(["/b.txt"]));
+    assert_eq!(kept.cursor, None);
+    let forgotten = job(alone).await.unwrap();
+    assert_eq!(
+        (forgotten.config, forgotten.cursor),
+        (json!({ "purged": true }), None)
+    );
+    assert!(matches!(
+        catalog.start_job(tenant, alone, now).await,
+        Err(Error::Conflict { .. })
+    ));
+}
