@@ -122,6 +122,11 @@ impl Key {
         )))
     }
 
+    /// Everything cached of a tenant's versions.
+    pub fn all_cached(tenant: TenantId) -> Self {
+        Self(Path::from(format!("cache/{tenant}")))
+    }
+
     pub fn cached(tenant: TenantId, version: VersionId) -> Self {
         Self(Path::from(format!("cache/{tenant}/{version}")))
     }

@@ -6,6 +6,8 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::{ContentHash, VersionId};
+
 /// A place in a source's own order: a sequencer, a time of change, a time of upload.
 ///
 /// Only comparable between versions of one document. It sorts as its bytes do, so a
@@ -41,6 +43,11 @@ impl SourceOrder {
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// What proves that a version stands here: nothing else that is stored tells of it.
+    pub fn sum_for(&self, version: VersionId) -> ContentHash {
+        ContentHash::of_fields([&version.as_uuid().as_bytes()[..], self.0.as_bytes()])
     }
 }
 

@@ -86,6 +86,32 @@ async fn the_pages_after_the_one_looked_at_are_drawn_before_they_are_asked_for()
 }
 
 #[tokio::test]
+async fn a_picture_that_was_damaged_is_drawn_again() {
+    let served = Served::sqlite();
+    let version = read(&served, "sacks.pdf", eight_pages()).await;
+    let page = format!("/v1/versions/{version}/pages/8");
+    let drawn = async || {
+        let answer = send(served.request(Method::GET, &page)).await;
+        answer.bytes().await.unwrap()
+    };
+    let whole = drawn().await;
+    assert!(whole.starts_with(PNG));
+    let [kept] = &testkit::holding(&served.mill.data().join("objects/cache"), PNG)[..] else {
+        panic!("one page is kept");
+    };
+    let mut bytes = std::fs::read(kept).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(kept, bytes).unwrap();
+    assert_eq!(drawn().await, whole);
+    std::fs::write(kept, "").unwrap();
+    assert_eq!(drawn().await, whole);
+    assert_eq!(drawn().await, whole);
+    let figures = served.get("/metrics").await.text;
+    assert!(figures.contains("{outcome=\"asked\"} 3"), "{figures}");
+}
+
+#[tokio::test]
 async fn a_document_without_pages_says_who_could_print_it() {
     let served = Served::with(Mill::sqlite(), &[("GRISTMILL_PARSE_OFFICE", "false")]);
     let version = read(&served, "mill.docx", docx(&docx_body())).await;

@@ -35,11 +35,12 @@ pub enum Expected {
     Object(String),
     /// What status tells, by kind.
     Tally(String),
+    Job(Uuid),
     Nobody,
 }
 
 pub struct Done {
-    pub expected: Expected,
+    pub expected: Vec<Expected>,
     /// The chunk it happened to, where it was one.
     pub chunk: Option<String>,
 }
@@ -65,8 +66,12 @@ pub enum Harm {
     /// Of a document whose only version could not be read.
     LoseUnread,
     ChangeUnread,
+    /// The same, and what the document's job has counted is not there any more.
+    OfRun(&'static str),
     /// A count of status, by kind.
     Miscount(&'static str, &'static str),
+    /// Of the job that brought every document.
+    MiscountJob(&'static str),
     DeleteRecord(u8),
     /// One of the bytes from here to the end of the record.
     ChangeRecord(u8, usize),
@@ -78,6 +83,7 @@ pub enum Harm {
     PlantReuse,
     PlantEntry,
     PlantObject,
+    PlantPicture,
 }
 
 use Harm::{ChangeRecord, DeleteRecord, OfDocument, OfLedger, OfVersion};
@@ -106,13 +112,19 @@ pub const HARMS: &[Harm] = &[
     OfDocument("UPDATE activations SET closed_at = opened_at WHERE document_id = $1"),
     OfDocument("UPDATE activations SET opened_by = zeroblob(16) WHERE document_id = $1"),
     OfDocument("UPDATE activations SET needs_flush = 0 WHERE document_id = $1"),
-    OfDocument("DELETE FROM ingestion_runs WHERE document_id = $1"),
+    OfDocument("UPDATE activations SET replaced = zeroblob(16) WHERE document_id = $1"),
+    Harm::OfRun("DELETE FROM ingestion_runs WHERE document_id = $1"),
+    Harm::OfRun("UPDATE ingestion_runs SET chunks_skipped = 99 WHERE document_id = $1"),
+    Harm::OfRun("UPDATE ingestion_runs SET counted_in = 99 WHERE document_id = $1"),
+    OfDocument("UPDATE ingestion_runs SET source_order = 't' WHERE document_id = $1"),
     OfDocument("UPDATE ingestion_runs SET content_hash = zeroblob(32) WHERE document_id = $1"),
     OfDocument("UPDATE ingestion_runs SET status = 'failed' WHERE document_id = $1"),
     OfDocument("UPDATE ingestion_runs SET source_uri = 'file:///gone' WHERE document_id = $1"),
     OfVersion("DELETE FROM document_versions WHERE id = $1"),
     OfVersion("UPDATE document_versions SET content_hash = zeroblob(32) WHERE id = $1"),
     OfVersion("UPDATE document_versions SET size = size + 1 WHERE id = $1"),
+    OfVersion("UPDATE document_versions SET source_order = source_order || '0' WHERE id = $1"),
+    OfVersion("UPDATE document_versions SET order_sum = zeroblob(32) WHERE id = $1"),
     OfVersion("UPDATE document_versions SET root_hash = zeroblob(32) WHERE id = $1"),
     OfVersion("UPDATE document_versions SET number = number + 1000 WHERE id = $1"),
     OfVersion("UPDATE document_versions SET chunks = chunks + 1 WHERE id = $1"),
@@ -141,6 +153,9 @@ pub const HARMS: &[Harm] = &[
     Harm::Miscount("runs.succeeded", "n = 0"),
     Harm::Miscount("active.documents", "n = n - 1"),
     Harm::Miscount("active.chunks", "n = n + 100000"),
+    Harm::MiscountJob("chunks_seen = chunks_seen + 1, chunks_processed = chunks_processed + 1"),
+    Harm::MiscountJob("chunks_processed = 0, chunks_skipped = 0, chunks_error = chunks_seen"),
+    Harm::MiscountJob("beginnings = 7"),
     DeleteRecord(VERSION),
     DeleteRecord(UNIT),
     DeleteRecord(CHUNK),
@@ -157,6 +172,7 @@ pub const HARMS: &[Harm] = &[
     Harm::PlantReuse,
     Harm::PlantEntry,
     Harm::PlantObject,
+    Harm::PlantPicture,
 ];
 
 impl Harm {
@@ -184,12 +200,27 @@ impl Harm {
     pub async fn to(self, stores: &mut Stores, target: &Target, random: &mut StdRng) -> Done {
         let mut chunk = None;
         let mut expected = Expected::Document(target.document);
+        let mut besides = None;
         match self {
             Self::LoseUnread => stores.lose_original(target),
             Self::ChangeUnread => stores.write_over_original(target),
             Self::Miscount(kind, change) => {
                 stores.miscount(kind, change).await;
                 expected = Expected::Tally(kind.to_owned());
+            }
+            Self::MiscountJob(change) => {
+                let job = stores.job().await;
+                let sql = format!("UPDATE jobs SET {change} WHERE id = $1");
+                stores.execute(&sql, job).await;
+                expected = Expected::Job(job);
+            }
+            Self::OfRun(sql) => {
+                stores.execute(sql, target.document).await;
+                let job = Expected::Job(stores.job().await);
+                match sql.starts_with("DELETE") {
+                    true => besides = Some(job),
+                    false => expected = job,
+                }
             }
             Self::Lose(thing) => stores.lose(target, thing),
             Self::Change(thing) => stores.change(target, thing, random),
@@ -228,7 +259,9 @@ impl Harm {
                 expected = Expected::Version(version);
             }
             Self::PlantObject => expected = Expected::Object(stores.plant_object(target)),
+            Self::PlantPicture => expected = Expected::Object(stores.plant_picture()),
         }
+        let expected = [expected].into_iter().chain(besides).collect();
         Done { expected, chunk }
     }
 }

@@ -129,7 +129,9 @@ fn named(found: &Verified) -> BTreeSet<Expected> {
         (Some(document), ..) => Expected::Document(document.as_uuid()),
         (None, Some(version), _) => Expected::Version(version.as_uuid()),
         (None, None, Some(tally)) => Expected::Tally(tally.kind.clone()),
-        (None, None, None) => Expected::Nobody,
+        (None, None, None) => one
+            .job
+            .map_or(Expected::Nobody, |one| Expected::Job(one.job.as_uuid())),
     };
     let objects = found.leftovers.iter().cloned().map(Expected::Object);
     found.disagreements.iter().map(of).chain(objects).collect()
@@ -155,10 +157,10 @@ impl Round {
         for (harm, target) in self.harms.iter().zip(&self.targets) {
             let target = harm.unread().map_or(target, |at| &self.unread[at]);
             let done = harm.to(&mut stores, target, random).await;
-            expected.insert(done.expected.clone());
+            expected.extend(done.expected.clone());
             chunks.extend(done.chunk.map(|chunk| (*harm, chunk)));
             if !harm.can_be_mended() {
-                lasting.insert(done.expected);
+                lasting.extend(done.expected);
             }
         }
         stores.close().await;

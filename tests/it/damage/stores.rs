@@ -119,6 +119,12 @@ impl Stores {
         assert!(done.rows_affected() > 0, "there is a tally of {kind}");
     }
 
+    /// The first there was.
+    pub async fn job(&mut self) -> Uuid {
+        let query = sqlx::query_scalar("SELECT id FROM jobs ORDER BY id LIMIT 1");
+        query.fetch_one(&mut self.sqlite).await.unwrap()
+    }
+
     /// Every record of one kind that is the target's.
     async fn records(&self, kind: u8, target: &Target) -> Vec<Record> {
         let mut rows = self.db.scan_prefix([kind], ..).await.unwrap();
@@ -229,6 +235,17 @@ impl Stores {
             }
         }
         panic!("every chunk's vector can be reused");
+    }
+
+    /// A page drawn of a version nobody knows.
+    pub fn plant_picture(&self) -> String {
+        let tenant = only_below(&self.data.join("objects/versions"), 1);
+        let tenant = tenant.file_name().unwrap().to_string_lossy().into_owned();
+        let key = format!("cache/{tenant}/{}/pages/1@22.png", Uuid::now_v7());
+        let path = self.data.join("objects").join(&key);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "a picture").unwrap();
+        key
     }
 
     /// Something made of a version nobody knows.

@@ -5,8 +5,8 @@
 
 use chrono::{DateTime, Utc};
 use model::{
-    ContentHash, DocumentId, GenerationId, KbId, PageSize, RunId, RunStatus, SourceId, SourceOrder,
-    SourceUri, UnitName, UserId, VersionId,
+    ContentHash, DocumentId, GenerationId, JobId, KbId, PageSize, RunId, RunStatus, SourceId,
+    SourceOrder, SourceUri, UnitName, UserId, VersionId,
 };
 
 use super::{ActivationCause, Artifacts, LedgerEntry, Served, UnitState, VersionState};
@@ -116,9 +116,18 @@ pub struct VersionFile {
     pub filterable: Vec<(String, String)>,
     pub units: Vec<UnitFile>,
     pub pages: u32,
+    pub order: SourceOrder,
+    /// Of its order; `None` for versions made long ago.
+    pub order_sum: Option<ContentHash>,
 }
 
 impl VersionFile {
+    /// Whether its order is the one that was summed up; unknown where none was.
+    pub fn order_stands(&self) -> Option<bool> {
+        let sum = self.order_sum?;
+        Some(sum == self.order.sum_for(self.id))
+    }
+
     /// Whether it was brought to its end: then every store must have all of it.
     pub fn is_finished(&self) -> bool {
         matches!(self.state, VersionState::Ready | VersionState::Superseded)
@@ -137,6 +146,9 @@ pub struct UnitFile {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActivationFile {
+    pub id: uuid::Uuid,
+    /// The one it took over from.
+    pub replaced: Option<uuid::Uuid>,
     pub generation: GenerationId,
     pub version: VersionId,
     pub number: u32,
@@ -160,6 +172,8 @@ pub struct RunFile {
     pub status: RunStatus,
     pub superseded: bool,
     pub created_at: DateTime<Utc>,
+    /// Of its version in the source; `None` for runs begun long ago.
+    pub order: Option<SourceOrder>,
 }
 
 /// What is put right in the catalog, each part in the transaction of the whole.
@@ -173,6 +187,8 @@ pub enum Mend {
     Activations(Vec<Served>),
     /// What filters look up of a version.
     Filterable(VersionId),
+    /// Where a version stands in the source's order.
+    Order(VersionId, SourceOrder),
     /// The run a version belongs to.
     Run(RunFile),
     /// What parsing and cutting the original again gave.
@@ -217,6 +233,15 @@ pub struct ReworkedUnit {
     pub position: u32,
     pub chunks: u64,
     pub tokens: u64,
+}
+
+/// A job whose counters are not as its runs have them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct MiscountedJob {
+    pub job: JobId,
+    /// Chunks it says it has seen.
+    pub told: u64,
+    pub counted: u64,
 }
 
 /// What is still told of a document that was purged.

@@ -2,7 +2,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use model::{DocumentId, KbId, SourceUri, TenantId, VersionId};
 
-use crate::{Dossier, Error, Held, Listed, Mend, Miscounted, Page, ToldOf};
+use crate::{Dossier, Error, Held, Listed, Mend, Miscounted, MiscountedJob, Page, ToldOf};
 
 /// What `verify` reads and `repair` mends: rows as they are, right or wrong.
 #[async_trait]
@@ -30,6 +30,12 @@ pub trait Audit {
 
     /// The tallies of the tenant that are not as its rows have them, left as they are.
     async fn miscounted(&self, tenant: TenantId) -> Result<Vec<Miscounted>, Error>;
+
+    /// Jobs of the tenant that have counted other chunks than their runs had, left as they are.
+    async fn miscounted_jobs(&self, tenant: TenantId) -> Result<Vec<MiscountedJob>, Error>;
+
+    /// Counts the chunks of those jobs anew.
+    async fn recount_chunks(&self, tenant: TenantId) -> Result<(), Error>;
 
     /// A token greater than every one given out so far: a write under it is fenced by later
     /// claims and fences earlier ones.

@@ -4,7 +4,7 @@
 //! stand in a line and "is it new" has one answer.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use model::{DocumentId, JobId, RunId, SourceId, Step, UserId, VersionId};
+use model::{DocumentId, JobId, RunId, SourceId, SourceOrder, Step, UserId, VersionId};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, query};
 use uuid::Uuid;
@@ -252,15 +252,14 @@ async fn skip<DB: Dialect>(
 ) -> Result<Admitted, Error> {
     query(
         "UPDATE document_versions SET
-             source_order = CASE WHEN source_order < $2 THEN $2 ELSE source_order END,
-             claimed_directly = CASE WHEN $3 THEN TRUE ELSE claimed_directly END
+             claimed_directly = CASE WHEN $2 THEN TRUE ELSE claimed_directly END
          WHERE id = $1",
     )
     .bind(known.version.as_uuid())
-    .bind(admission.order.as_str())
     .bind(admission.job.is_none())
     .execute(&mut *c)
     .await?;
+    place_later::<DB>(c, known.version, &admission.order).await?;
     metadata::add::<DB>(c, known.version, admission).await?;
     let outcome = Outcome::Skipped {
         reason: known.reason,
@@ -271,6 +270,30 @@ async fn skip<DB: Dialect>(
         run: known.run,
         outcome,
     })
+}
+
+/// The version stands where it stood in the source's order, or here if this is later.
+async fn place_later<DB: Dialect>(
+    c: &mut Tx<DB>,
+    version: VersionId,
+    order: &SourceOrder,
+) -> Result<(), Error> {
+    let later = query(
+        "UPDATE document_versions SET source_order = $2, order_sum = $3
+         WHERE id = $1 AND source_order < $2 RETURNING run_id",
+    )
+    .bind(version.as_uuid())
+    .bind(order.as_str())
+    .bind(bytes(&order.sum_for(version)))
+    .fetch_optional(&mut *c)
+    .await?;
+    let Some(row) = later else { return Ok(()) };
+    query("UPDATE ingestion_runs SET source_order = $2 WHERE id = $1")
+        .bind(Cells::<DB>(&row).get::<Uuid>("run_id")?)
+        .bind(order.as_str())
+        .execute(c)
+        .await?;
+    Ok(())
 }
 
 async fn begin<DB: Dialect>(
@@ -327,9 +350,9 @@ async fn insert_version<DB: Dialect>(
     query(
         "INSERT INTO document_versions (id, document_id, tenant_id, kb_id, generation_id, run_id,
              number, content_hash, size, media_type, filename, title, metadata, source_order,
-             claimed_directly, state, gaps, warnings, created_at)
+             claimed_directly, state, gaps, warnings, created_at, order_sum)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, 'pending',
-             $16, $16, $17)",
+             $16, $16, $17, $18)",
     )
     .bind(version.as_uuid())
     .bind(document.as_uuid())
@@ -348,6 +371,7 @@ async fn insert_version<DB: Dialect>(
     .bind(admission.job.is_none())
     .bind(json(&Value::Array(Vec::new())))
     .bind(now)
+    .bind(bytes(&admission.order.sum_for(version)))
     .execute(c)
     .await?;
     Ok(())
@@ -364,8 +388,9 @@ async fn insert_run<DB: Dialect>(
     query(
         "INSERT INTO ingestion_runs (id, tenant_id, kb_id, generation_id, document_id, version_id,
              source_uri, content_hash, job_id, source_id, status, run_type, initiated_by, config,
-             trace, created_at, updated_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'queued', $11, $12, $13, $14, $15, $15)",
+             trace, created_at, updated_at, source_order)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'queued', $11, $12, $13, $14, $15, $15,
+             $16)",
     )
     .bind(run.as_uuid())
     .bind(admission.tenant.as_uuid())
@@ -382,6 +407,7 @@ async fn insert_run<DB: Dialect>(
     .bind(json(&admission.config))
     .bind(admission.trace.as_deref())
     .bind(now)
+    .bind(admission.order.as_str())
     .execute(c)
     .await?;
     Ok(())

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use model::{
-    DocumentId, GenerationId, KbId, RunId, SourceId, SourceUri, TenantId, UnitName, UserId,
-    VersionId,
+    DocumentId, GenerationId, KbId, RunId, SourceId, SourceOrder, SourceUri, TenantId, UnitName,
+    UserId, VersionId,
 };
 use sqlx::{QueryBuilder, query};
 use uuid::Uuid;
@@ -326,12 +326,16 @@ fn version<DB: Dialect>(row: &DB::Row) -> Result<VersionFile, Error> {
         filterable: Vec::new(),
         units: Vec::new(),
         pages: 0,
+        order: row.order("source_order")?,
+        order_sum: row.maybe_hash("order_sum")?,
     })
 }
 
 fn activation<DB: Dialect>(row: &DB::Row) -> Result<ActivationFile, Error> {
     let row = Cells::<DB>(row);
     Ok(ActivationFile {
+        id: row.get("id")?,
+        replaced: row.get("replaced")?,
         generation: row.id("generation_id", GenerationId::from_uuid)?,
         version: row.id("version_id", VersionId::from_uuid)?,
         number: row.small("number")?,
@@ -357,6 +361,9 @@ fn run<DB: Dialect>(row: &DB::Row) -> Result<RunFile, Error> {
         status: row.word("status")?,
         superseded: row.get("superseded")?,
         created_at: row.at("created_at")?,
+        order: row
+            .maybe_text("source_order")?
+            .map(SourceOrder::from_stored),
     })
 }
 

@@ -6,8 +6,8 @@ use model::{DocumentId, KbId, SourceUri, TenantId, VersionId};
 
 use super::cells::micros;
 use super::dialect::Dialect;
-use super::{Sql, audit, mend, removal, tallies, unsay};
-use crate::{Audit, Dossier, Error, Held, Listed, Mend, Miscounted, Page, ToldOf};
+use super::{Sql, audit, counters, mend, removal, tallies, unsay};
+use crate::{Audit, Dossier, Error, Held, Listed, Mend, Miscounted, MiscountedJob, Page, ToldOf};
 
 #[async_trait]
 impl<DB: Dialect> Audit for Sql<DB> {
@@ -55,6 +55,20 @@ impl<DB: Dialect> Audit for Sql<DB> {
     async fn miscounted(&self, tenant: TenantId) -> Result<Vec<Miscounted>, Error> {
         self.read("catalog.miscounted_of", move |c| {
             Box::pin(async move { tallies::miscounted_of::<DB>(c, tenant.as_uuid()).await })
+        })
+        .await
+    }
+
+    async fn miscounted_jobs(&self, tenant: TenantId) -> Result<Vec<MiscountedJob>, Error> {
+        self.read("catalog.miscounted_jobs", move |c| {
+            Box::pin(counters::miscounted::<DB>(c, tenant))
+        })
+        .await
+    }
+
+    async fn recount_chunks(&self, tenant: TenantId) -> Result<(), Error> {
+        self.write("catalog.recount_chunks", move |c| {
+            Box::pin(counters::put_right::<DB>(c, tenant))
         })
         .await
     }

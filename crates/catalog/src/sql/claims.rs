@@ -138,18 +138,19 @@ pub struct Counted {
     pub failed: bool,
     pub chunks_error: u64,
     pub at: Option<DateTime<Utc>>,
+    /// How often its job had begun anew by then.
+    pub beginning: Option<i64>,
 }
 
 impl Counted {
-    /// Of this, what stands in the job's counters: one that has begun anew since had not
-    /// counted it. Never more than there is, whatever the clock has done.
-    fn within(self, job: &Job) -> (i64, i64) {
-        if job.started_at > self.at {
-            return (0, 0);
-        }
-        let failed = u64::from(self.failed).min(job.counters.runs_failed);
-        let chunks = self.chunks_error.min(job.counters.chunks_error);
-        (failed.cast_signed(), chunks.cast_signed())
+    /// Whether it failed, as far as that stands in the counters of a job that waited for it: one
+    /// that has begun anew since had not counted it. Never more than there is, whatever the clock
+    /// has done.
+    fn failed_in(self, job: &Job) -> i64 {
+        let counted = self.failed && job.started_at <= self.at;
+        u64::from(counted)
+            .min(job.counters.runs_failed)
+            .cast_signed()
     }
 }
 
@@ -165,12 +166,12 @@ impl Awaited {
         let mut adopted = false;
         for job in self.by::<DB>(c).await? {
             let job = jobs::lock::<DB>(c, tenant, job).await?;
-            let (failed, chunks) = counted.within(&job);
             let gone = matches!(job.status, JobStatus::Canceled | JobStatus::NotStarted);
             if self.job == Some(job.id) && !gone {
                 adopted = true;
-                open_own::<DB>(c, job.id, failed, chunks).await?;
+                open_own::<DB>(c, job.id, counted).await?;
             } else {
+                let failed = counted.failed_in(&job);
                 await_anothers::<DB>(c, job.id, self.version, failed).await?;
             }
         }
@@ -178,20 +179,21 @@ impl Awaited {
     }
 }
 
-async fn open_own<DB: Dialect>(
-    c: &mut Tx<DB>,
-    job: JobId,
-    failed: i64,
-    chunks: i64,
-) -> Result<(), Error> {
+/// A job that has begun anew since had not counted it.
+async fn open_own<DB: Dialect>(c: &mut Tx<DB>, job: JobId, counted: Counted) -> Result<(), Error> {
+    query("UPDATE jobs SET runs_open = runs_open + 1 WHERE id = $1")
+        .bind(job.as_uuid())
+        .execute(&mut *c)
+        .await?;
     query(
-        "UPDATE jobs SET runs_open = runs_open + 1, runs_failed = runs_failed - $2,
-             chunks_seen = chunks_seen - $3, chunks_error = chunks_error - $3
-         WHERE id = $1",
+        "UPDATE jobs SET runs_failed = runs_failed - $3,
+             chunks_seen = chunks_seen - $4, chunks_error = chunks_error - $4
+         WHERE id = $1 AND beginnings = $2",
     )
     .bind(job.as_uuid())
-    .bind(failed)
-    .bind(chunks)
+    .bind(counted.beginning)
+    .bind(i64::from(counted.failed))
+    .bind(counted.chunks_error.cast_signed())
     .execute(c)
     .await?;
     Ok(())

@@ -144,6 +144,10 @@ impl Dialect for Sqlite {
             "0020_purged_jobs",
             include_str!("../../migrations/sqlite/0020_purged_jobs.sql"),
         ),
+        (
+            "0021_witnesses",
+            include_str!("../../migrations/sqlite/0021_witnesses.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -233,6 +237,10 @@ impl Dialect for Postgres {
         (
             "0020_purged_jobs",
             include_str!("../../migrations/postgres/0020_purged_jobs.sql"),
+        ),
+        (
+            "0021_witnesses",
+            include_str!("../../migrations/postgres/0021_witnesses.sql"),
         ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =

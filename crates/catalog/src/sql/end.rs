@@ -147,7 +147,8 @@ async fn close_run<DB: Dialect>(
              tokens_total = $5, chunks_processed = $6, chunks_skipped = $7, chunks_error = $8,
              error_code = $9, error_message = $10, error_hint = $11, updated_at = $12,
              finished_at = $12, started_at = coalesce(started_at, $12), waiting = NULL,
-             waiting_until = NULL
+             waiting_until = NULL,
+             counted_in = (SELECT j.beginnings FROM jobs j WHERE j.id = ingestion_runs.job_id)
          WHERE id = $1 AND status IN ('queued', 'running')
          RETURNING tenant_id, job_id, document_id, version_id, run_type",
     )

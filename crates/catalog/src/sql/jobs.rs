@@ -114,7 +114,7 @@ pub async fn start<DB: Dialect>(
         _ => {
             "UPDATE jobs SET status = 'running', error = NULL, finished_at = NULL, token = 0,
                  started_at = $2, updated_at = $2, cursor = NULL, exhausted = FALSE,
-                 docs_seen = 0, docs_skipped = 0, docs_refused = 0, runs_failed = 0, chunks_seen = 0,
+                 beginnings = beginnings + 1, docs_seen = 0, docs_skipped = 0, docs_refused = 0, runs_failed = 0, chunks_seen = 0,
                  chunks_processed = 0, chunks_skipped = 0, chunks_error = 0
              WHERE id = $1 RETURNING *"
         }

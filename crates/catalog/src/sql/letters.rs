@@ -159,6 +159,7 @@ struct Ended {
     awaited: Awaited,
     finished_at: Option<DateTime<Utc>>,
     chunks_error: u64,
+    counted_in: Option<i64>,
 }
 
 impl Ended {
@@ -167,6 +168,7 @@ impl Ended {
             failed: self.status == RunStatus::Failed,
             chunks_error: self.chunks_error,
             at: self.finished_at,
+            beginning: self.counted_in,
         }
     }
 }
@@ -210,7 +212,8 @@ async fn ended<DB: Dialect>(
     lock: &'static str,
 ) -> Result<Ended, Error> {
     let sql = format!(
-        "SELECT document_id, version_id, status, job_id, run_type, finished_at, chunks_error
+        "SELECT document_id, version_id, status, job_id, run_type, finished_at, chunks_error,
+             counted_in
          FROM ingestion_runs
          WHERE id = $1 AND tenant_id = $2 {lock}"
     );
@@ -231,6 +234,7 @@ async fn ended<DB: Dialect>(
         },
         finished_at: row.maybe_at("finished_at")?,
         chunks_error: row.count("chunks_error")?,
+        counted_in: row.get("counted_in")?,
     })
 }
 
@@ -263,7 +267,7 @@ async fn requeue<DB: Dialect>(
     query(
         "UPDATE ingestion_runs SET status = 'queued', finished_at = NULL, updated_at = $2,
              error_code = NULL, error_message = NULL, error_hint = NULL, chunks_error = 0,
-             job_id = CASE WHEN $3 THEN job_id ELSE NULL END
+             counted_in = NULL, job_id = CASE WHEN $3 THEN job_id ELSE NULL END
          WHERE id = $1",
     )
     .bind(run.as_uuid())

@@ -1,7 +1,7 @@
 //! Rows put right, as the other stores and the ledger prove them.
 
 use chrono::{DateTime, Utc};
-use model::{DocumentId, GenerationId, SourceId, TenantId, UserId, VersionId};
+use model::{DocumentId, GenerationId, SourceId, SourceOrder, TenantId, UserId, VersionId};
 use sqlx::{AssertSqlSafe, QueryBuilder, query};
 use uuid::Uuid;
 
@@ -35,6 +35,7 @@ pub async fn mend<DB: Dialect>(
             Mend::Version(facts) => version::<DB>(c, of, &facts).await?,
             Mend::Activations(served) => activations::<DB>(c, of, &served).await?,
             Mend::Filterable(version) => filterable::<DB>(c, of, version).await?,
+            Mend::Order(version, place) => order::<DB>(c, version, &place).await?,
             Mend::Run(run_file) => run::<DB>(c, of, &run_file).await?,
             Mend::Reworked(reworked) => rework::<DB>(c, of, &reworked, now).await?,
         }
@@ -98,9 +99,9 @@ async fn version<DB: Dialect>(
     query(
         "INSERT INTO document_versions (id, document_id, tenant_id, kb_id, generation_id, run_id,
              number, content_hash, size, filename, metadata, source_order, claimed_directly,
-             state, pass, root_hash, gaps, warnings, created_at)
+             state, pass, root_hash, gaps, warnings, created_at, order_sum)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, TRUE, $13, 1, $14, $15, $15,
-             $16)
+             $16, $17)
          ON CONFLICT (id) DO UPDATE SET document_id = $2, kb_id = $4, generation_id = $5,
              run_id = $6, number = $7, content_hash = $8, size = $9, state = $13, root_hash = $14,
              units_open = 0",
@@ -121,6 +122,7 @@ async fn version<DB: Dialect>(
     .bind(facts.root_hash.as_ref().map(bytes))
     .bind(json(&serde_json::Value::Array(Vec::new())))
     .bind(facts.created_at)
+    .bind(bytes(&facts.order.sum_for(facts.id)))
     .execute(c)
     .await?;
     Ok(())
@@ -219,6 +221,28 @@ async fn filterable<DB: Dialect>(
     metadata::insert::<DB>(c, known.kb, version, &known.metadata).await
 }
 
+async fn order<DB: Dialect>(
+    c: &mut Tx<DB>,
+    version: VersionId,
+    place: &SourceOrder,
+) -> Result<(), Error> {
+    query("UPDATE document_versions SET source_order = $2, order_sum = $3 WHERE id = $1")
+        .bind(version.as_uuid())
+        .bind(place.as_str())
+        .bind(bytes(&place.sum_for(version)))
+        .execute(&mut *c)
+        .await?;
+    query(
+        "UPDATE ingestion_runs SET source_order = $2
+         WHERE id = (SELECT v.run_id FROM document_versions v WHERE v.id = $1)",
+    )
+    .bind(version.as_uuid())
+    .bind(place.as_str())
+    .execute(c)
+    .await?;
+    Ok(())
+}
+
 async fn run<DB: Dialect>(
     c: &mut Tx<DB>,
     (tenant, document): Owner,
@@ -227,8 +251,9 @@ async fn run<DB: Dialect>(
     query(
         "INSERT INTO ingestion_runs (id, tenant_id, kb_id, generation_id, document_id, version_id,
              source_uri, content_hash, source_id, status, superseded, run_type, config,
-             created_at, started_at, updated_at, finished_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $13, $10, 'repair', $11, $12, $12, $12, $12)
+             created_at, started_at, updated_at, finished_at, source_order)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $13, $10, 'repair', $11, $12, $12, $12, $12,
+             $14)
          ON CONFLICT (id) DO UPDATE SET source_uri = $7, content_hash = $8, version_id = $6,
              status = $13",
     )
@@ -245,6 +270,7 @@ async fn run<DB: Dialect>(
     .bind(json(&serde_json::Map::new()))
     .bind(run.created_at)
     .bind(run.status.as_str())
+    .bind(run.order.as_ref().map(SourceOrder::as_str))
     .execute(c)
     .await?;
     Ok(())

@@ -20,6 +20,7 @@ mod cancel;
 mod claim;
 mod claims;
 mod copy;
+mod counters;
 mod documents;
 mod end;
 mod events;

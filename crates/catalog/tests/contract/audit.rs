@@ -1,13 +1,28 @@
 //! Rows as they are, and rows put right.
 
+use std::time::Duration;
+
 use catalog::{Dossier, Mend, Page, VersionFacts, replay};
-use model::DocumentId;
+use model::{DocumentId, SourceOrder};
+use uuid::Uuid;
 
 use crate::World;
 
 async fn dossier(world: &World, document: DocumentId) -> Dossier {
     let found = world.catalog.dossier(world.place.tenant, document).await;
     found.unwrap()
+}
+
+/// With activations called by their place: they are written under new ids.
+fn relabelled(mut dossier: Dossier) -> Dossier {
+    let ids: Vec<Uuid> = dossier.activations.iter().map(|row| row.id).collect();
+    let place = |id: Uuid| ids.iter().position(|known| *known == id);
+    let label = |id: Uuid| Uuid::from_u128(place(id).map_or(u128::MAX, |at| at as u128));
+    for row in &mut dossier.activations {
+        row.id = label(row.id);
+        row.replaced = row.replaced.map(label);
+    }
+    dossier
 }
 
 pub async fn putting_right_what_is_right_changes_nothing(world: &World) {
@@ -51,11 +66,16 @@ pub async fn putting_right_what_is_right_changes_nothing(world: &World) {
         .mend(tenant, first.document, mends, now)
         .await
         .unwrap();
-    assert_eq!(dossier(world, first.document).await, before);
+    let (before, after) = (
+        relabelled(before),
+        relabelled(dossier(world, first.document).await),
+    );
+    assert_eq!(after, before);
     assert_eq!(world.answering().await.len(), 2);
 
     let all = catalog.dossiers(tenant, Page::first(1)).await.unwrap();
-    assert_eq!(all.items, [before], "a page at a time, by id");
+    let items: Vec<_> = all.items.into_iter().map(relabelled).collect();
+    assert_eq!(items, [before], "a page at a time, by id");
     let rest = catalog.dossiers(tenant, Page::following(all.next.unwrap(), 9));
     assert_eq!(rest.await.unwrap().items.len(), 1);
     assert_eq!(catalog.held(tenant).await.unwrap().len(), 3);
@@ -64,4 +84,67 @@ pub async fn putting_right_what_is_right_changes_nothing(world: &World) {
         catalog.fence().await.unwrap(),
     );
     assert!(one < two);
+}
+
+pub async fn the_sources_order_of_a_version_is_told_thrice(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let first = world.admit("a.txt", "one").await;
+    world.work_off().await;
+    // Shown again, later: it stands there from now on.
+    let later = world.clock.pass(Duration::from_secs(5));
+    world.take(world.place.file("a.txt", "one", later)).await;
+    let place = SourceOrder::of_time(later);
+    let stands = async || {
+        let dossier = dossier(world, first.document).await;
+        let (version, run) = (&dossier.versions[0], &dossier.runs[0]);
+        (
+            version.order == place,
+            version.order_stands(),
+            run.order.as_ref() == Some(&place),
+        )
+    };
+    assert_eq!(stands().await, (true, Some(true), true));
+    world
+        .vandalise("UPDATE document_versions SET source_order = 't1'")
+        .await;
+    assert_eq!(stands().await, (false, Some(false), true));
+    world
+        .vandalise("UPDATE ingestion_runs SET source_order = NULL")
+        .await;
+    let mend = vec![Mend::Order(first.version, place.clone())];
+    let now = world.clock.now();
+    catalog
+        .mend(tenant, first.document, mend, now)
+        .await
+        .unwrap();
+    assert_eq!(stands().await, (true, Some(true), true));
+}
+
+pub async fn a_job_that_has_miscounted_is_told_and_put_right(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let told = async || catalog.miscounted_jobs(tenant).await.unwrap();
+    let listing = world.job("folder").await;
+    world.bring(&listing, &[("a", "1"), ("b", "2")], true).await;
+    world.work_off().await;
+    let counters = world.shown(&listing).await.counters;
+    assert_eq!((counters.chunks_seen, told().await.len()), (4, 0));
+    world
+        .vandalise("UPDATE jobs SET chunks_seen = chunks_seen + 1, chunks_error = chunks_error + 1")
+        .await;
+    let wrong = told().await;
+    assert_eq!(
+        (wrong[0].job, wrong[0].told, wrong[0].counted),
+        (listing.job, 5, 4)
+    );
+    catalog.recount_chunks(tenant).await.unwrap();
+    assert_eq!(told().await, []);
+    assert_eq!(world.shown(&listing).await.counters, counters);
+
+    // What ended before it began anew counts no more, whatever the clock says.
+    let earlier = world.clock.now() - Duration::from_secs(3600);
+    catalog
+        .start_job(tenant, listing.job, earlier)
+        .await
+        .unwrap();
+    assert_eq!(told().await, []);
 }

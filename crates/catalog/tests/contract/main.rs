@@ -143,6 +143,8 @@ promises! {
     folder::a_catalog_belongs_to_the_first_folder_that_opens_it,
     folder::of_many_folders_at_once_one_has_the_catalog,
     audit::putting_right_what_is_right_changes_nothing,
+    audit::the_sources_order_of_a_version_is_told_thrice,
+    audit::a_job_that_has_miscounted_is_told_and_put_right,
     standing::a_run_that_waits_says_for_what_and_one_that_failed_what_to_do,
     standing::a_job_says_whether_it_runs_waits_pauses_or_stalls,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use catalog::{Catalog, Version};
-use model::{Gap, PageSize, Parsed};
+use model::{ContentHash, Gap, PageSize, Parsed};
 use parse::Format;
 use parse::pdf::is_picture;
 use sandbox::{Fault, Sandbox};
@@ -239,9 +239,10 @@ impl Artist {
         Ok(self.objects.get(&key).await?)
     }
 
+    /// What is kept, if it is what was kept: anything else is made again.
     async fn cached(&self, key: &Key) -> Result<Option<Bytes>, Error> {
         match self.objects.get(key).await {
-            Ok(bytes) => Ok(Some(bytes)),
+            Ok(kept) => Ok(unsealed(&kept)),
             Err(objects::Error::Missing { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -250,13 +251,28 @@ impl Artist {
     /// Kept, unless the version has gone meanwhile. Whoever removes one empties its cache once
     /// more after its row, so that either side sees the other.
     async fn keep(&self, version: &Version, key: &Key, bytes: &Bytes) -> Result<(), Error> {
-        self.objects.put(key, bytes.clone()).await?;
+        self.objects.put(key, sealed(bytes)).await?;
         if let Err(gone) = self.catalog.version(version.tenant, version.id).await {
             self.objects.delete(key).await?;
             return Err(gone.into());
         }
         Ok(())
     }
+}
+
+/// Bytes of a hash.
+const HASH: usize = 32;
+
+/// With their hash behind them: `verify` asks nobody for pictures, so whoever reads one does.
+fn sealed(bytes: &Bytes) -> Bytes {
+    let hash = ContentHash::of(bytes);
+    [&bytes[..], hash.as_bytes()].concat().into()
+}
+
+fn unsealed(kept: &Bytes) -> Option<Bytes> {
+    let end = kept.len().checked_sub(HASH)?;
+    let bytes = kept.slice(..end);
+    (ContentHash::of(&bytes).as_bytes()[..] == kept[end..]).then_some(bytes)
 }
 
 fn image_key(version: &Version, page: u32, drawn: Drawn) -> Key {

@@ -47,6 +47,7 @@ struct Log {
     texts: BTreeMap<Space, Result<(), String>>,
     forgotten: BTreeMap<VersionId, Result<(), String>>,
     tallies: Option<Result<(), String>>,
+    jobs: Option<Result<(), String>>,
 }
 
 impl Engine {
@@ -59,15 +60,7 @@ impl Engine {
             .await;
         self.mend_index(&before.disagreements, &mut log).await;
         // After the rows they count.
-        if before
-            .disagreements
-            .iter()
-            .any(|one| one.remedy == Remedy::Tallies)
-        {
-            let counted = self.parts.catalog.recount_tallies().await;
-            let counted = counted.map_err(|error| Error::from(error).explain());
-            log.tallies = Some(counted.map(drop));
-        }
+        self.recount(tenant, &before.disagreements, &mut log).await;
         let mut after = match before.disagreements.is_empty() {
             true => before.clone(),
             false => self.verify(tenant).await?,
@@ -90,6 +83,20 @@ impl Engine {
             leftovers_deleted,
             after,
         })
+    }
+
+    async fn recount(&self, tenant: TenantId, found: &[Disagreement], log: &mut Log) {
+        let asked = |remedy| found.iter().any(|one| one.remedy == remedy);
+        let catalog = &self.parts.catalog;
+        let explained = |error| Error::from(error).explain();
+        if asked(Remedy::Jobs) {
+            let counted = catalog.recount_chunks(tenant).await;
+            log.jobs = Some(counted.map_err(explained));
+        }
+        if asked(Remedy::Tallies) {
+            let counted = catalog.recount_tallies().await;
+            log.tallies = Some(counted.map(drop).map_err(explained));
+        }
     }
 
     /// Each document by itself: one that cannot be mended keeps no other from it.
@@ -204,6 +211,7 @@ impl Log {
             Remedy::Version(_) => rows("wrote its row again, as ledger, run and index tell"),
             Remedy::Run(_) => rows("wrote its run again, as its version tells"),
             Remedy::Filterable(_) => rows("wrote again what filters look up"),
+            Remedy::Order(_) => rows("wrote its place again, as two of row, sum and run tell"),
             Remedy::Activations => rows("wrote again when it answered, as the ledger tells"),
             Remedy::Rework(version) => {
                 let made = self.reworked.get(&version);
@@ -219,6 +227,10 @@ impl Log {
             Remedy::Tallies => {
                 let counted = self.tallies.as_ref();
                 told(counted.map(|result| result.as_ref().map(|()| "counted the rows anew")))
+            }
+            Remedy::Jobs => {
+                let counted = self.jobs.as_ref();
+                told(counted.map(|result| result.as_ref().map(|()| "counted its runs anew")))
             }
             Remedy::Forget(_, version) => {
                 let gone = self.forgotten.get(&version);

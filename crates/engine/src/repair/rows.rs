@@ -40,6 +40,7 @@ impl Engine {
             match remedy {
                 Remedy::Run(version) => mends.extend(run_of(&dossier, *version)),
                 Remedy::Filterable(version) => mends.push(Mend::Filterable(*version)),
+                Remedy::Order(version) => mends.extend(order(&dossier, *version)),
                 _ => {}
             }
         }
@@ -103,7 +104,9 @@ impl Engine {
             content_hash,
             size: size.or(row.map(|row| row.size)).unwrap_or_default(),
             filename: row.map_or_else(|| filename(uri.as_ref()), |row| row.filename.clone()),
-            order: SourceOrder::of_time(created_at),
+            order: run
+                .and_then(|run| run.order.clone())
+                .unwrap_or_else(|| SourceOrder::of_time(created_at)),
             state: match told {
                 Some(_) => VersionState::Ready,
                 None => row.map_or(VersionState::Superseded, |row| row.state),
@@ -169,7 +172,21 @@ fn run(dossier: &Dossier, facts: &VersionFacts) -> Option<Mend> {
         status: ended(facts.state, None),
         superseded: facts.state == VersionState::Superseded,
         created_at: facts.created_at,
+        order: Some(facts.order.clone()),
     }))
+}
+
+/// Of its row, its sum and its run two agree, or nothing can be said.
+fn order(dossier: &Dossier, version: VersionId) -> Option<Mend> {
+    let row = dossier.version(version)?;
+    let run = dossier.runs.iter().find(|run| run.id == row.run);
+    let told = run.and_then(|run| run.order.as_ref());
+    let summed = |order: &&SourceOrder| Some(order.sum_for(version)) == row.order_sum;
+    let agreed = || told.filter(|told| **told == row.order);
+    let unsummed = || Some(&row.order).filter(|_| row.order_sum.is_none());
+    let right = Some(&row.order).filter(summed).or(told.filter(summed));
+    let right = right.or_else(agreed).or_else(unsummed)?;
+    Some(Mend::Order(version, right.clone()))
 }
 
 fn run_of(dossier: &Dossier, version: VersionId) -> Option<Mend> {
@@ -190,6 +207,7 @@ fn run_of(dossier: &Dossier, version: VersionId) -> Option<Mend> {
         source: dossier.head.as_ref().and_then(|head| head.source),
         status: ended(row.state, known.map(|run| run.status)),
         superseded: row.state == VersionState::Superseded,
+        order: Some(row.order.clone()),
         created_at: fallback.or(told.map(|row| row.opened_at))?,
     }))
 }

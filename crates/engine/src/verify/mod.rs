@@ -15,7 +15,7 @@ mod rows;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use catalog::{Dossier, Kb, Miscounted, Page, VersionFile, every, replay};
+use catalog::{Dossier, Kb, Miscounted, MiscountedJob, Page, VersionFile, every, replay};
 use index::{Space, SpaceAudit, VersionAudit};
 use model::{ContentHash, DocumentId, KbId, SourceUri, TenantId, VersionId};
 
@@ -49,6 +49,9 @@ pub struct Disagreement {
     /// A count of status, where it is one that is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tally: Option<Miscounted>,
+    /// A job, where it is one that has miscounted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<MiscountedJob>,
     pub what: &'static str,
     #[serde(skip)]
     pub(crate) remedy: Remedy,
@@ -63,6 +66,7 @@ impl Disagreement {
             version_id: None,
             chunk: None,
             tally: None,
+            job: None,
             what,
             remedy,
         }
@@ -87,6 +91,8 @@ pub(crate) enum Remedy {
     Version(VersionId),
     Run(VersionId),
     Filterable(VersionId),
+    /// Where it stands in the source's order, as its sum or its run tells.
+    Order(VersionId),
     /// What answered when, from the ledger.
     Activations,
     /// The version made again from its original.
@@ -97,6 +103,7 @@ pub(crate) enum Remedy {
     Forget(Space, VersionId),
     /// Counted anew.
     Tallies,
+    Jobs,
 }
 
 /// What ledgers say is there, whether or not the catalog's rows do.
@@ -159,9 +166,10 @@ impl Engine {
         Ok(sum_up(looked, others, unowned))
     }
 
-    /// What status tells, against the rows it counts, both as of one moment.
+    /// What status and jobs tell, against the rows they count, both as of one moment.
     async fn miscounted(&self, tenant: TenantId) -> Result<Vec<Disagreement>, Error> {
         let miscounted = self.parts.catalog.miscounted(tenant).await?;
+        let jobs = self.parts.catalog.miscounted_jobs(tenant).await?;
         let name = |tally| Disagreement {
             tally: Some(tally),
             ..Disagreement::new(
@@ -169,7 +177,12 @@ impl Engine {
                 Remedy::Tallies,
             )
         };
-        Ok(miscounted.into_iter().map(name).collect())
+        let name_job = |job| Disagreement {
+            job: Some(job),
+            ..Disagreement::new("a job has counted other chunks than its runs", Remedy::Jobs)
+        };
+        let jobs = jobs.into_iter().map(name_job);
+        Ok(miscounted.into_iter().map(name).chain(jobs).collect())
     }
 
     /// What seemed wrong, or was finished meanwhile, is read once more: a purge, a cancel

@@ -118,7 +118,7 @@ impl Engine {
         }
     }
 
-    /// Objects of versions the catalog does not know, and old originals no version refers to.
+    /// Objects made of and drawn for versions the catalog does not know, and old originals no version refers to.
     /// A version's row is there before anything is made of it, so the first are nobody's.
     /// What a ledger still tells of is kept for repair.
     pub(super) async fn unowned(
@@ -127,7 +127,8 @@ impl Engine {
         recorded: &Recorded,
     ) -> Result<Vec<Key>, Error> {
         let objects = &self.parts.objects;
-        let made = objects.list_below(&Key::versions(tenant)).await?;
+        let mut made = objects.list_below(&Key::versions(tenant)).await?;
+        made.extend(objects.list_below(&Key::all_cached(tenant)).await?);
         let kept = objects.list_below(&Key::originals(tenant)).await?;
         let held = self.parts.catalog.held(tenant).await?;
         let mut versions: BTreeSet<_> = held.iter().map(|held| held.version).collect();

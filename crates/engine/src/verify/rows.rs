@@ -142,13 +142,26 @@ fn activations(dossier: &Dossier, served: &[Served], found: &mut Findings) {
             && row.by == one.by
     };
     let mut left: Vec<&ActivationFile> = rows.iter().collect();
+    let mut stand_for = Vec::with_capacity(served.len());
     for one in served {
-        match left.iter().position(|row| same(row, one)) {
-            Some(at) => drop(left.remove(at)),
+        let at = left.iter().position(|row| same(row, one));
+        stand_for.push(at.map(|at| left.remove(at)));
+        match at {
+            Some(_) => {}
             None => {
                 let what = "the ledger says when it answered, and the catalog does not";
                 found.say(Some(one.version), what, Remedy::Activations);
             }
+        }
+    }
+    for (one, row) in served.iter().zip(&stand_for) {
+        let Some(row) = row else { continue };
+        let before = one.replaced.and_then(|at| stand_for[at]);
+        // What it replaced may be missing, and is named for that.
+        let lost = one.replaced.is_some() && before.is_none();
+        if !lost && row.replaced != before.map(|before| before.id) {
+            let what = "it took over from another than the ledger says";
+            found.say(Some(row.version), what, Remedy::Activations);
         }
     }
     for row in left {
@@ -218,6 +231,13 @@ fn version_row(
             );
         }
         Some(_) => {}
+    }
+    let run_order = run.and_then(|run| run.order.as_ref());
+    if version.order_stands() == Some(false)
+        || run_order.is_some_and(|order| *order != version.order)
+    {
+        let what = "its place in the source's order was changed";
+        wrong(what, Remedy::Order(version.id));
     }
     if let Some(told) = told {
         let same = told.content_hash == Some(version.content_hash)

@@ -258,6 +258,8 @@ through! { Audit {
     told_of(tenant: TenantId, document: DocumentId, of: Option<(KbId, SourceUri)>) -> ToldOf;
     held(tenant: TenantId) -> Vec<Held>;
     miscounted(tenant: TenantId) -> Vec<Miscounted>;
+    miscounted_jobs(tenant: TenantId) -> Vec<MiscountedJob>;
+    recount_chunks(tenant: TenantId) -> ();
     fence() -> u64;
     mend(tenant: TenantId, document: DocumentId, mends: Vec<Mend>, now: DateTime<Utc>) -> ();
 } }
