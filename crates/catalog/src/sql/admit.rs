@@ -308,6 +308,7 @@ async fn begin<DB: Dialect>(
     let at = locked.admitted_at(now);
     insert_version::<DB>(c, document, version, run, admission, at).await?;
     metadata::insert::<DB>(c, admission.kb, version, &admission.metadata).await?;
+    metadata::note::<DB>(c, version, admission).await?;
     insert_run::<DB>(c, document, version, run, admission, now).await?;
     // A copy for the generation being built is the document's latest once that serves.
     if admission.run_type != RunType::Reindex {

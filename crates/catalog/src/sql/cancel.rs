@@ -10,7 +10,7 @@ use super::dialect::Dialect;
 use super::events::tell;
 use super::ledger::{self, Fact};
 use super::removal::{REMOVING, called_off, end_runs, lock_runs, read, withdraw};
-use super::{Tx, activate, end, jobs, outcomes};
+use super::{Tx, activate, end, jobs, metadata, outcomes};
 use crate::{Error, Job, LedgerKind, Removing};
 
 const BY_USER: &str = "Canceled by user";
@@ -179,6 +179,7 @@ async fn hand_over<DB: Dialect>(
     .fetch_all(&mut *c)
     .await?;
     adopt::<DB>(c, heir, given.len() as i64).await?;
+    metadata::take_back::<DB>(c, (version.kb, version.version), job).await?;
     query("DELETE FROM job_versions WHERE version_id = $1 AND job_id = $2")
         .bind(version.version.as_uuid())
         .bind(job.as_uuid())

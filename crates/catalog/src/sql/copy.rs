@@ -26,7 +26,7 @@ const DATABASE: &str = "catalog.db";
 const FENCE: &str = "fence";
 
 /// Every table that is copied, those others refer to first.
-const TABLES: [&str; 30] = [
+const TABLES: [&str; 31] = [
     "schema_migrations",
     "tenants",
     "users",
@@ -42,6 +42,7 @@ const TABLES: [&str; 30] = [
     "uploads",
     "document_versions",
     "version_metadata",
+    "metadata_given",
     "activations",
     "document_units",
     "pages",

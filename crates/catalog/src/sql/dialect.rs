@@ -148,6 +148,10 @@ impl Dialect for Sqlite {
             "0021_witnesses",
             include_str!("../../migrations/sqlite/0021_witnesses.sql"),
         ),
+        (
+            "0022_metadata_given",
+            include_str!("../../migrations/sqlite/0022_metadata_given.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -241,6 +245,10 @@ impl Dialect for Postgres {
         (
             "0021_witnesses",
             include_str!("../../migrations/postgres/0021_witnesses.sql"),
+        ),
+        (
+            "0022_metadata_given",
+            include_str!("../../migrations/postgres/0022_metadata_given.sql"),
         ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =

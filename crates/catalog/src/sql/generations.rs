@@ -11,7 +11,7 @@ use super::dialect::Dialect;
 use super::events::{News, tell};
 use super::kbs::{self, KBS, gather, insert_generation, one};
 use super::removal::{REMOVING, end_runs, lock_runs, read, withdraw};
-use super::{Tx, admit, ledger, versions, work};
+use super::{Tx, admit, ledger, metadata, versions, work};
 use crate::{
     Admission, Building, Error, Generation, GenerationSpec, GenerationState, Kb, Rebuilt, Removing,
     Retired, RunType,
@@ -245,7 +245,7 @@ async fn claim_alike<DB: Dialect>(
             .execute(&mut *c)
             .await?;
     }
-    Ok(())
+    metadata::note_alike::<DB>(c, version, copy).await
 }
 
 pub async fn switch<DB: Dialect>(

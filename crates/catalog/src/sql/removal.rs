@@ -411,7 +411,7 @@ async fn forgettable<DB: Dialect>(
 
 /// Where a withdrawn version has rows, by the column that names it; the one others refer to
 /// comes last. Of its activations it has none: being withdrawn takes them out of history.
-const TABLES: [(&str, &str); 8] = [
+const TABLES: [(&str, &str); 9] = [
     ("work", "version_id"),
     ("dead_letters", "version_id"),
     ("replayed_letters", "version_id"),
@@ -419,6 +419,7 @@ const TABLES: [(&str, &str); 8] = [
     ("document_units", "version_id"),
     ("pages", "version_id"),
     ("version_metadata", "version_id"),
+    ("metadata_given", "version_id"),
     ("document_versions", "id"),
 ];
 

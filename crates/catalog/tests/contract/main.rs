@@ -18,6 +18,7 @@ mod missing;
 mod operations;
 mod order;
 mod purge;
+mod said;
 mod shared;
 mod standing;
 mod unattended;
@@ -142,6 +143,7 @@ promises! {
     operations::what_ends_is_on_its_way_to_who_asked_until_it_has_arrived,
     folder::a_catalog_belongs_to_the_first_folder_that_opens_it,
     folder::of_many_folders_at_once_one_has_the_catalog,
+    said::a_canceled_job_has_said_nothing_of_what_stays,
     audit::putting_right_what_is_right_changes_nothing,
     audit::the_sources_order_of_a_version_is_told_thrice,
     audit::a_job_that_has_miscounted_is_told_and_put_right,
