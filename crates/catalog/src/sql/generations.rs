@@ -11,7 +11,7 @@ use super::dialect::Dialect;
 use super::events::{News, tell};
 use super::kbs::{self, KBS, gather, insert_generation, one};
 use super::removal::{REMOVING, end_runs, lock_runs, read, withdraw};
-use super::{Tx, admit, ledger, metadata, versions, work};
+use super::{Tx, admit, alike, ledger, versions, work};
 use crate::{
     Admission, Building, Error, Generation, GenerationSpec, GenerationState, Kb, Rebuilt, Removing,
     Retired, RunType,
@@ -181,7 +181,7 @@ pub async fn rebuild_some<DB: Dialect>(
     for version in &found {
         let admission = copy(version, &building);
         let admitted = admit::admit_quietly::<DB>(c, &admission, now).await?;
-        claim_alike::<DB>(c, version.id, admitted.version).await?;
+        alike::make::<DB>(c, version.id, admitted.version).await?;
         told.push(admit::news(&admission, &admitted));
     }
     for news in told {
@@ -225,29 +225,6 @@ fn config(generation: &Generation) -> serde_json::Value {
     })
 }
 
-/// Whoever claims a version claims its copy: a cancel takes both.
-async fn claim_alike<DB: Dialect>(
-    c: &mut Tx<DB>,
-    version: VersionId,
-    copy: VersionId,
-) -> Result<(), Error> {
-    for sql in [
-        "UPDATE document_versions SET claimed_directly =
-             (SELECT o.claimed_directly FROM document_versions o WHERE o.id = $1)
-         WHERE id = $2",
-        "INSERT INTO job_versions (job_id, version_id, outcome)
-         SELECT o.job_id, $2, o.outcome FROM job_versions o WHERE o.version_id = $1
-         ON CONFLICT DO NOTHING",
-    ] {
-        query(sql)
-            .bind(version.as_uuid())
-            .bind(copy.as_uuid())
-            .execute(&mut *c)
-            .await?;
-    }
-    metadata::note_alike::<DB>(c, version, copy).await
-}
-
 pub async fn switch<DB: Dialect>(
     c: &mut Tx<DB>,
     (tenant, kb): (TenantId, KbId),
@@ -265,6 +242,7 @@ pub async fn switch<DB: Dialect>(
     // Before it is asked whether everything is built: a run that is not taken along has
     // ended by now, and what it activated is seen.
     take_along::<DB>(c, tenant, old, building, now).await?;
+    alike::catch_up::<DB>(c, old, generation).await?;
     let built = Building {
         open_runs,
         ..progress::<DB>(c, old, building).await?

@@ -111,7 +111,7 @@ pub async fn take_back<DB: Dialect>(
 }
 
 /// What was said of a version is said of its copy, by the same.
-pub async fn note_alike<DB: Dialect>(
+pub async fn repeat<DB: Dialect>(
     c: &mut Tx<DB>,
     version: VersionId,
     copy: VersionId,
@@ -127,9 +127,15 @@ pub async fn note_alike<DB: Dialect>(
     )
     .bind(version.as_uuid())
     .bind(copy.as_uuid())
-    .execute(c)
+    .execute(&mut *c)
     .await?;
-    Ok(())
+    let row = query("SELECT kb_id, metadata FROM document_versions WHERE id = $1")
+        .bind(version.as_uuid())
+        .fetch_one(&mut *c)
+        .await?;
+    let row = Cells::<DB>(&row);
+    let kb = row.id("kb_id", KbId::from_uuid)?;
+    replace::<DB>(c, (kb, copy), &row.json("metadata")?).await
 }
 
 /// Without the NUL that a database cannot hold.

@@ -14,6 +14,7 @@ mod writer;
 mod accounts;
 mod activate;
 mod admit;
+mod alike;
 mod audit;
 mod audit_methods;
 mod cancel;

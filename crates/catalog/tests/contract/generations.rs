@@ -14,7 +14,7 @@ fn next() -> GenerationSpec {
     }
 }
 
-async fn begin(world: &World) -> Kb {
+pub async fn begin(world: &World) -> Kb {
     let (tenant, kb) = (world.place.tenant, world.place.kb);
     let begun = world
         .catalog
@@ -23,7 +23,7 @@ async fn begin(world: &World) -> Kb {
 }
 
 /// Begins every document that is missing; how many there were.
-async fn fill(world: &World, kb: &Kb) -> u32 {
+pub async fn fill(world: &World, kb: &Kb) -> u32 {
     let now = world.clock.pass(Duration::from_secs(1));
     let (mut begun, mut after) = (0, None);
     loop {
@@ -42,7 +42,7 @@ async fn progress(world: &World) -> Building {
     world.catalog.building(tenant, kb).await.unwrap().unwrap()
 }
 
-async fn switch(world: &World, kb: &Kb, leave_failed: bool) -> Result<Kb, Error> {
+pub async fn switch(world: &World, kb: &Kb, leave_failed: bool) -> Result<Kb, Error> {
     let now = world.clock.pass(Duration::from_secs(1));
     let generation = kb.building_id().unwrap();
     world

@@ -144,6 +144,7 @@ promises! {
     folder::a_catalog_belongs_to_the_first_folder_that_opens_it,
     folder::of_many_folders_at_once_one_has_the_catalog,
     said::a_canceled_job_has_said_nothing_of_what_stays,
+    said::whoever_finds_a_version_that_was_copied_claims_the_copy_too,
     audit::putting_right_what_is_right_changes_nothing,
     audit::the_sources_order_of_a_version_is_told_thrice,
     audit::a_job_that_has_miscounted_is_told_and_put_right,

@@ -5,6 +5,7 @@ use model::VersionId;
 use serde_json::{Value, json};
 
 use crate::World;
+use crate::generations::{begin, fill, switch};
 
 impl World {
     /// A job that shows one file, and says something of it.
@@ -56,4 +57,19 @@ pub async fn a_canceled_job_has_said_nothing_of_what_stays(world: &World) {
     world.take(direct).await;
     world.cancel(&third).await;
     assert_eq!(world.is_said_of(version).await, json!({ "z": "4" }));
+}
+
+pub async fn whoever_finds_a_version_that_was_copied_claims_the_copy_too(world: &World) {
+    let first = world.says("first", json!({ "k": "a" })).await;
+    let kb = begin(world).await;
+    assert_eq!(fill(world, &kb).await, 1);
+    world.work_off().await;
+    world.says("second", json!({ "k": "b" })).await;
+    switch(world, &kb, false).await.unwrap();
+
+    world.cancel(&first).await;
+    let left = world.answering().await;
+    assert_eq!(left.len(), 1, "the second has it still");
+    assert_eq!(world.is_said_of(left[0]).await, json!({ "k": "b" }));
+    assert!(world.is_found_by("k", "b").await);
 }
