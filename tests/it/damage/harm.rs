@@ -66,6 +66,7 @@ pub enum Harm {
     /// Of a document whose only version could not be read.
     LoseUnread,
     ChangeUnread,
+    LoseUnreadVersion,
     /// The same, and what the document's job has counted is not there any more.
     OfRun(&'static str),
     /// A count of status, by kind.
@@ -149,6 +150,7 @@ pub const HARMS: &[Harm] = &[
     OfLedger("UPDATE ledger SET at = '2001-01-01T00:00:00+00:00' WHERE document_id = $1"),
     Harm::LoseUnread,
     Harm::ChangeUnread,
+    Harm::LoseUnreadVersion,
     Harm::Miscount("documents", "n = n + 1"),
     Harm::Miscount("runs.succeeded", "n = 0"),
     Harm::Miscount("active.documents", "n = n - 1"),
@@ -193,6 +195,7 @@ impl Harm {
         match self {
             Self::LoseUnread => Some(0),
             Self::ChangeUnread => Some(1),
+            Self::LoseUnreadVersion => Some(2),
             _ => None,
         }
     }
@@ -204,6 +207,7 @@ impl Harm {
         match self {
             Self::LoseUnread => stores.lose_original(target),
             Self::ChangeUnread => stores.write_over_original(target),
+            Self::LoseUnreadVersion => stores.lose_version(target).await,
             Self::Miscount(kind, change) => {
                 stores.miscount(kind, change).await;
                 expected = Expected::Tally(kind.to_owned());

@@ -54,15 +54,16 @@ fn unread(mill: &Mill) -> Vec<Target> {
     let folder = Folder::of(&[
         ("lost.pdf", "%PDF-1.7 and nothing more"),
         ("changed.pdf", "%PDF-1.7 and nothing else"),
+        ("gone.pdf", "%PDF-1.7 and nothing left"),
     ]);
     let failed = mill.run(&["ingest", path(folder.path()), "--json"]);
-    assert!(!failed.status.success(), "neither can be read");
+    assert!(!failed.status.success(), "none can be read");
     let documents = mill.lines(&["documents", "--all", "--json"]);
     let of = |name: &str| {
         let is_it = |row: &&serde_json::Value| text(&row["source_uri"]).ends_with(name);
         Target::read(documents.iter().find(is_it).expect("it is kept"))
     };
-    vec![of("lost.pdf"), of("changed.pdf")]
+    vec![of("lost.pdf"), of("changed.pdf"), of("gone.pdf")]
 }
 
 /// The engine alone, on a data folder nobody else holds.
@@ -261,6 +262,25 @@ async fn a_ledger_that_lost_its_end_is_named_and_nothing_is_made_of_the_rest() {
         0,
         "it stays as it was"
     );
+}
+
+#[tokio::test]
+async fn a_removed_document_that_lost_its_row_is_removed_still() {
+    let mill = Mill::sqlite();
+    let folder = Folder::of(&[("a.md", "# A\n\nSomething to read.\n")]);
+    mill.ingest(folder.path());
+    mill.ok(&["documents", "deactivate", path(&folder.file("a.md"))]);
+    let document = &mill.lines(&["documents", "--all", "--json"])[0];
+    let id = text(&document["document_id"]).parse().unwrap();
+    let mut stores = Stores::open(&mill.data()).await;
+    stores
+        .execute("DELETE FROM documents WHERE id = $1", id)
+        .await;
+    stores.close().await;
+    mill.ok(&["repair"]);
+    let mut stores = Stores::open(&mill.data()).await;
+    assert!(stores.is_removed(id).await);
+    stores.close().await;
 }
 
 #[test]

@@ -108,6 +108,19 @@ impl Stores {
         }
     }
 
+    pub async fn lose_version(&mut self, target: &Target) {
+        let query = sqlx::query("DELETE FROM document_versions WHERE id = $1");
+        let lost = query.bind(target.version).execute(&mut self.sqlite).await;
+        lost.unwrap();
+    }
+
+    /// Whether the document is known to be removed.
+    pub async fn is_removed(&mut self, document: Uuid) -> bool {
+        let query = "SELECT removed_at IS NOT NULL FROM documents WHERE id = $1";
+        let query = sqlx::query_scalar(query).bind(document);
+        query.fetch_one(&mut self.sqlite).await.unwrap()
+    }
+
     pub fn write_over_original(&self, target: &Target) {
         fs::write(self.object(target, Thing::Original), "something else").unwrap();
     }

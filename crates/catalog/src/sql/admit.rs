@@ -341,9 +341,14 @@ async fn insert_version<DB: Dialect>(
     admission: &Admission,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
+    // Should the count have been lost: no number is given twice.
     let row = query(
-        "UPDATE knowledge_bases SET next_number = next_number + 1 WHERE id = $1
-         RETURNING next_number - 1 AS number",
+        "UPDATE knowledge_bases SET next_number = 1 + (
+             SELECT CASE WHEN k.next_number > m.least THEN k.next_number ELSE m.least END
+             FROM knowledge_bases k, (SELECT coalesce(max(v.number), -1) + 1 AS least
+                 FROM document_versions v WHERE v.kb_id = $1) AS m
+             WHERE k.id = $1)
+         WHERE id = $1 RETURNING next_number - 1 AS number",
     )
     .bind(admission.kb.as_uuid())
     .fetch_one(&mut *c)

@@ -51,8 +51,13 @@ async fn document<DB: Dialect>(
 ) -> Result<(), Error> {
     query(
         "INSERT INTO documents
-             (id, tenant_id, kb_id, source_uri, source_id, latest_version, created_at, updated_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
+             (id, tenant_id, kb_id, source_uri, source_id, latest_version, created_at, updated_at,
+              removed_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $7,
+             (SELECT l.at FROM ledger l WHERE l.document_id = $1 AND l.kind = 'deactivated'
+                AND NOT EXISTS (SELECT 1 FROM ledger r WHERE r.document_id = $1
+                    AND r.kind = 'reinstated' AND r.seq > l.seq)
+              ORDER BY l.seq DESC LIMIT 1))
          ON CONFLICT (id) DO UPDATE SET kb_id = $3, source_uri = $4",
     )
     .bind(document.as_uuid())

@@ -1,13 +1,13 @@
 //! The guard's part: a live run whose work is missing gets it back.
 
 use chrono::{DateTime, Utc};
-use model::{RunId, Step, VersionId};
+use model::{RunId, RunStatus, Step, VersionId};
 use sqlx::{AssertSqlSafe, query};
 
 use super::cells::Cells;
 use super::dialect::Dialect;
-use super::{Tx, versions, work};
-use crate::{Error, UnitState, Untouched};
+use super::{Tx, end, versions, work};
+use crate::{Error, RunError, UnitState, Untouched};
 
 /// From where it stands.
 pub async fn recreate<DB: Dialect>(
@@ -36,7 +36,13 @@ pub async fn recreate<DB: Dialect>(
         let run = row.id("id", RunId::from_uuid)?;
         let version = row.id("version_id", VersionId::from_uuid)?;
         if lock_idle::<DB>(c, run).await? {
-            for step in missing::<DB>(c, version).await? {
+            let Some(steps) = missing::<DB>(c, version).await? else {
+                let failed = RunStatus::Failed;
+                end::give_up::<DB>(c, (run, version), failed, lost(), now).await?;
+                tracing::warn!(run_id = %run, version_id = %version, "a run has lost its version");
+                continue;
+            };
+            for step in steps {
                 work::enqueue::<DB>(c, &step, now).await?;
             }
             recreated.push(run);
@@ -62,17 +68,28 @@ async fn lock_idle<DB: Dialect>(c: &mut Tx<DB>, run: RunId) -> Result<bool, Erro
     Ok(live.is_some() && work.is_none())
 }
 
-async fn missing<DB: Dialect>(c: &mut Tx<DB>, version: VersionId) -> Result<Vec<Step>, Error> {
+/// Nothing can be done for it, and whoever waits for it need not.
+fn lost() -> RunError {
+    RunError {
+        code: "version_lost".into(),
+        message: "its version is not there any more".into(),
+        hint: Some("`gristmill verify` names what was lost; ingest the file again".into()),
+    }
+}
+
+/// `None` where the version is gone.
+async fn missing<DB: Dialect>(
+    c: &mut Tx<DB>,
+    version: VersionId,
+) -> Result<Option<Vec<Step>>, Error> {
     let row = query("SELECT pass FROM document_versions WHERE id = $1")
         .bind(version.as_uuid())
         .fetch_optional(&mut *c)
         .await?;
-    let Some(row) = row else {
-        return Ok(Vec::new());
-    };
+    let Some(row) = row else { return Ok(None) };
     let pass = Cells::<DB>(&row).small("pass")?;
     if pass == 0 {
-        return Ok(vec![Step::Prep { version }]);
+        return Ok(Some(vec![Step::Prep { version }]));
     }
     let units = versions::units::<DB>(c, version).await?;
     let open = units
@@ -85,9 +102,9 @@ async fn missing<DB: Dialect>(c: &mut Tx<DB>, version: VersionId) -> Result<Vec<
             unit: unit.name,
         })
         .collect();
-    Ok(if steps.is_empty() {
+    Ok(Some(if steps.is_empty() {
         vec![Step::Finalize { version, pass }]
     } else {
         steps
-    })
+    }))
 }

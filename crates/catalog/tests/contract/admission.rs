@@ -172,3 +172,19 @@ pub async fn a_nul_in_what_a_document_says_of_itself_is_no_obstacle(world: &Worl
     );
     assert!(world.answering_in(with("years", "2024")).await.is_empty());
 }
+
+pub async fn a_number_is_not_given_twice_whatever_became_of_the_count(world: &World) {
+    let first = world.admit("a.txt", "one").await;
+    world
+        .vandalise("UPDATE knowledge_bases SET next_number = 0")
+        .await;
+    let second = world.admit("b.txt", "two").await;
+    let number = async |version| {
+        let version = world.catalog.version(world.place.tenant, version).await;
+        version.unwrap().number
+    };
+    assert_eq!(
+        number(second.version).await,
+        number(first.version).await + 1
+    );
+}

@@ -293,3 +293,23 @@ pub async fn work_that_went_missing_is_recreated_where_the_run_stands(world: &Wo
     assert!(recreate().await.is_empty(), "an ended run needs none");
     assert_eq!(world.answering().await, [admitted.version]);
 }
+
+pub async fn a_run_that_lost_its_version_is_not_waited_for(world: &World) {
+    let admitted = world.admit("a.txt", "one").await;
+    world.vandalise("DELETE FROM work").await;
+    world.vandalise("DELETE FROM document_versions").await;
+    let untouched = Untouched {
+        queued: Duration::from_secs(60),
+        running: Duration::from_secs(60),
+    };
+    let now = world.clock.pass(Duration::from_secs(120));
+    let recreated = world.catalog.recreate_missing_work(untouched, now).await;
+    assert_eq!(recreated.unwrap(), []);
+    let run = world
+        .catalog
+        .run(world.place.tenant, admitted.run.unwrap())
+        .await
+        .unwrap();
+    assert_eq!(run.status, RunStatus::Failed);
+    assert_eq!(run.error.unwrap().code, "version_lost");
+}

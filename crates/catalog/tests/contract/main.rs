@@ -86,6 +86,8 @@ promises! {
     leases::a_letter_replayed_again_is_answered_as_the_first_time,
     leases::a_document_at_fault_leaves_no_work,
     leases::work_that_went_missing_is_recreated_where_the_run_stands,
+    leases::a_run_that_lost_its_version_is_not_waited_for,
+    admission::a_number_is_not_given_twice_whatever_became_of_the_count,
     unattended::a_run_is_claimed_by_itself_and_each_of_its_steps_once,
     unattended::a_run_nobody_is_at_is_found_and_says_why_it_waits,
     unattended::a_run_is_buried_only_while_nobody_is_at_it,

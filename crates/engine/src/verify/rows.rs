@@ -125,7 +125,7 @@ fn head(dossier: &Dossier, served: &[Served], found: &mut Findings) {
     }
     let newest = dossier.versions.iter().max_by_key(|version| version.number);
     let gone = |id: VersionId| dossier.version(id).is_none();
-    if newest.is_some() && head.latest.is_none_or(gone) {
+    if head.latest.map_or(newest.is_some(), gone) {
         found.say(None, "its newest version is not there", Remedy::Document);
     }
 }
