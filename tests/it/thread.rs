@@ -94,6 +94,7 @@ fn its_figures_are_kept(mill: &Mill) {
     assert_eq!(latest("documents_total"), 2.0);
     assert!(latest("sum(increase(chunks_total[1h]))") >= 4.0);
     assert!(latest(r#"quantile(1, stage_seconds{stage="parse"}[1h])"#) > 0.0);
+    assert!(latest(r#"flushes_total{store="index"}"#) >= 1.0);
     let refused = mill.run(&["metrics", "documents_total{"]);
     assert!(!refused.status.success());
 }

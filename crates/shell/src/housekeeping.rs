@@ -31,9 +31,7 @@ pub(crate) async fn run(engine: Arc<Engine>, settings: Settings, stop: Cancellat
         // On a thread of its own: others wait for the arena that is looked through.
         drop(tokio::task::spawn_blocking(sandbox::give_back_free_memory).await);
     });
-    let load = every(settings.load_every, || async {
-        told(engine.record_load().await);
-    });
+    let load = every(settings.load_every, || look(&engine));
     let holdings = every(settings.holdings_every, || async {
         told(engine.record_holdings().await);
     });
@@ -45,6 +43,11 @@ pub(crate) async fn run(engine: Arc<Engine>, settings: Settings, stop: Cancellat
         () = load => {}
         () = holdings => {}
     }
+}
+
+/// Records how queue and flushes stand.
+pub(crate) async fn look(engine: &Engine) {
+    told(engine.record_load().await);
 }
 
 /// Documents are processed whether or not their figures can be kept.

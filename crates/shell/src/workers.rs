@@ -125,6 +125,8 @@ impl Workers {
             task.abort();
             drop(task.await);
         }
+        // A process may end before the second look, and what it did would never be told.
+        housekeeping::look(&self.hands.engine).await;
     }
 }
 
