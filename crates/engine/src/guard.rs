@@ -39,6 +39,8 @@ pub struct Guarded {
     pub leases_ended: u64,
     /// Steps whose worker was not heard from, taken over under a new fence.
     pub steps_taken_over: u64,
+    /// Steps put off by a clock that was ahead, due at once since it was set back.
+    pub steps_hastened: u64,
 }
 
 impl Engine {
@@ -71,12 +73,14 @@ impl Engine {
         let mut guarded = Guarded::default();
         let parts = [
             self.recreate_work(&mut guarded.runs_recreated).await,
+            self.hasten(&mut guarded.steps_hastened).await,
             self.recount_jobs(&mut guarded.jobs_recounted).await,
             self.finish_cancels(&mut guarded.cancels_finished).await,
             self.delete_freed(&mut guarded.originals_deleted).await,
         ];
         let mut kept = self.kept();
         kept.guarded.runs_recreated += guarded.runs_recreated;
+        kept.guarded.steps_hastened += guarded.steps_hastened;
         kept.guarded.jobs_recounted += guarded.jobs_recounted;
         kept.guarded.cancels_finished += guarded.cancels_finished;
         kept.guarded.originals_deleted += guarded.originals_deleted;
@@ -98,6 +102,17 @@ impl Engine {
             self.work_added();
         }
         *recreated += runs.len() as u64;
+        Ok(())
+    }
+
+    async fn hasten(&self, hastened: &mut u64) -> Result<(), Error> {
+        let now = self.parts.clock.now();
+        let steps = self.parts.catalog.hasten(now).await?;
+        if steps > 0 {
+            tracing::warn!(steps, "the clock was set back; steps put off by it are due");
+            self.work_added();
+        }
+        *hastened += steps;
         Ok(())
     }
 

@@ -118,6 +118,10 @@ pub trait Queue {
     /// knows that nobody else is at work: a claim made before is fenced by the next one.
     async fn expire_leases(&self, now: DateTime<Utc>) -> Result<u64, Error>;
 
+    /// Steps put off by a clock that was ahead, and has been set back since, are due now;
+    /// says how many. What waits for a time of its own goes on waiting.
+    async fn hasten(&self, now: DateTime<Utc>) -> Result<u64, Error>;
+
     /// Whether a step of anybody's is held.
     async fn busy(&self, now: DateTime<Utc>) -> Result<bool, Error>;
 

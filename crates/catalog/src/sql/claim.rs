@@ -281,6 +281,30 @@ pub async fn expire<DB: Dialect>(c: &mut Tx<DB>, now: DateTime<Utc>) -> Result<u
     Ok(ended)
 }
 
+/// No wait is longer than what a provider may ask for.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
+pub async fn hasten<DB: Dialect>(c: &mut Tx<DB>, now: DateTime<Utc>) -> Result<u64, Error> {
+    // Made later than now, it was made by a clock that was ahead. That is told once, so that
+    // a wait from now on is respected. What others hold they are about to move.
+    let sql = format!(
+        "UPDATE work SET not_before = $1,
+             created_at = CASE WHEN created_at > $1 THEN $1 ELSE created_at END
+         WHERE id IN (
+             SELECT id FROM work
+             WHERE coalesce(lease_until, not_before) > $1 AND lease_until IS NULL
+               AND (created_at > $1 OR not_before > $2) ORDER BY id {})
+         RETURNING id",
+        DB::SKIP_LOCKED
+    );
+    let hastened = query(AssertSqlSafe(sql))
+        .bind(now)
+        .bind(now + LONGEST_WAIT)
+        .fetch_all(c)
+        .await?;
+    Ok(hastened.len() as u64)
+}
+
 /// Locks the claim's run and its work; whether the claim still holds it.
 pub async fn holds<DB: Dialect>(c: &mut Tx<DB>, claim: &Claim) -> Result<bool, Error> {
     if DB::LOCKS_ROWS {

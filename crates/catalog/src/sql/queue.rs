@@ -208,6 +208,13 @@ impl<DB: Dialect> Queue for Sql<DB> {
         .await
     }
 
+    async fn hasten(&self, now: DateTime<Utc>) -> Result<u64, Error> {
+        self.write("catalog.hasten", move |c| {
+            Box::pin(claim::hasten::<DB>(c, micros(now)))
+        })
+        .await
+    }
+
     async fn busy(&self, now: DateTime<Utc>) -> Result<bool, Error> {
         self.read("catalog.busy", move |c| {
             Box::pin(claim::busy::<DB>(c, micros(now)))

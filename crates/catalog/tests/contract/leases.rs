@@ -133,6 +133,41 @@ pub async fn a_lease_that_was_ended_is_taken_over_at_once(world: &World) {
     );
 }
 
+pub async fn what_a_clock_ahead_put_off_is_due_once_it_is_set_back(world: &World) {
+    let (catalog, day) = (&world.catalog, Duration::from_secs(86_400));
+    world.clock.pass(day);
+    for name in ["a.txt", "b.txt"] {
+        world.admit(name, name).await;
+        let (claim, now) = (world.one().await, world.clock.now());
+        let later = now + LEASE;
+        catalog
+            .retry_later(&claim, oops(), later, now)
+            .await
+            .unwrap();
+    }
+    world.admit("c.txt", "c").await;
+    let now = world.clock.set_back(day);
+    assert!(world.claim(3).await.is_empty());
+
+    assert_eq!(catalog.hasten(now).await.unwrap(), 3);
+    let claims = world.claim(4).await;
+    assert_eq!(claims.len(), 3);
+    let wait = Wait {
+        not_before: now + LEASE,
+        why: "the provider asked for it".into(),
+    };
+    catalog.release(&claims[0], wait, now).await.unwrap();
+    assert_eq!(
+        catalog.hasten(now).await.unwrap(),
+        0,
+        "it waits from now on"
+    );
+    assert!(world.claim(3).await.is_empty());
+    world.clock.pass(LEASE * 2);
+    world.work_off().await;
+    assert_eq!(world.answering().await.len(), 3);
+}
+
 pub async fn waiting_is_not_failing_and_failing_ends_among_the_dead_letters(world: &World) {
     let admitted = world.admit("a.txt", "one").await;
     let (catalog, tenant, run) = (&world.catalog, world.place.tenant, admitted.run.unwrap());
