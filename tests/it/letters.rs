@@ -8,13 +8,13 @@ use crate::server::Server;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dead_letter_is_replayed_once_however_often_that_is_asked() {
-    let double = Double::start(vec![Answer::status(401)]).await;
+    let double = Double::start(vec![Answer::status(400)]).await;
     let url = double.url();
     let mill = Mill::sqlite();
     let server = Server::start(&mill, &embeds_at(&url));
     let folder = Folder::of(&[("oats.md", "# Oats\n\nThe oats are rolled and sold.\n")]);
     let refused = mill.run(&["ingest", path(folder.path())]);
-    assert!(!refused.status.success(), "the service refuses our key");
+    assert!(!refused.status.success(), "the service refuses it");
 
     let listed = mill.lines(&["dead-letters", "list", "--json"]).remove(0);
     let (letter, run) = (text(&listed["dead_letter_id"]), text(&listed["run_id"]));
@@ -24,7 +24,7 @@ async fn a_dead_letter_is_replayed_once_however_often_that_is_asked() {
         "{status}"
     );
     let shown = mill.ok(&["dead-letters", "show", letter]);
-    assert!(shown.contains("401"), "{shown}");
+    assert!(shown.contains("400"), "{shown}");
     let replay = ["dead-letters", "replay", letter];
     let first = mill.ok(&replay);
     assert!(first.contains(run) && first.contains("is queued again"));

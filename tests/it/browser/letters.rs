@@ -7,9 +7,9 @@ use super::every_page::Walk;
 use super::tab::Tab;
 use crate::mill::{Folder, embeds_at};
 
-/// A service that embeds, and at these requests refuses our key.
+/// A service that embeds, and at these requests refuses what it is sent.
 async fn moody() -> Double {
-    let refused = || Answer::status(401);
+    let refused = || Answer::status(400);
     Double::start(vec![
         refused(),
         Answer::good(),
@@ -47,7 +47,7 @@ async fn dead_letters_say_why_and_are_replayed_or_dropped() {
         "document.querySelector('#dead-letters ~ table .name')?.innerText.includes('oats.md')",
     )
     .await;
-    tab.until("document.querySelector('#dead-letters ~ table .reason').innerText.includes('401')")
+    tab.until("document.querySelector('#dead-letters ~ table .reason').innerText.includes('400')")
         .await;
     tab.click_on("button", "Replay").await;
     tab.until("!document.querySelector('#dead-letters')").await;
@@ -79,5 +79,5 @@ async fn fails(tab: &Tab, grain: &str) {
         .await;
     tab.drop_files(&[&desktop.file(&name)]).await;
     let reason = "document.querySelector('[data-uploads] li[data-stage=bad] .said')?.innerText";
-    tab.until(&format!("{reason}.includes('401')")).await;
+    tab.until(&format!("{reason}.includes('400')")).await;
 }
