@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use catalog::{Error, Job, JobFilter, Page, Run, RunFilter};
-use model::{JobStatus, RunStatus};
+use model::{JobStatus, RunStatus, SourceUri};
 
 use super::{Hand, LISTED};
 use crate::World;
@@ -125,21 +125,30 @@ impl World {
                 .catalog
                 .job_documents(self.place.tenant, job.id, Page::first(99));
             let claimed = claimed.await.unwrap().items;
-            let others_failed = runs.iter().filter(|run| {
+            let others_failed = |run: &&Run| {
                 run.job != Some(job.id)
                     && run.status == RunStatus::Failed
                     && run.finished_at >= job.started_at
-                    && claimed.iter().any(|one| one.run == run.id)
-            });
+            };
+            let others = runs.iter().filter(others_failed);
+            let met = others
+                .clone()
+                .filter(|run| claimed.iter().any(|one| one.run == run.id));
+            // A purge takes the claim with it, and leaves what the job has counted.
+            let purged = others.filter(|run| run.source_uri == SourceUri::purged().as_str());
+            let failed = sum(|run| u64::from(run.status == RunStatus::Failed)) + met.count() as u64;
+            let told = job.counters.runs_failed;
+            let most = failed + purged.count() as u64;
+            assert!(
+                (failed..=most).contains(&told),
+                "{failed} to {most}: {job:#?}"
+            );
             let rows = [
-                sum(|run| u64::from(run.status == RunStatus::Failed))
-                    + others_failed.count() as u64,
                 sum(|run| run.stats.chunks_processed),
                 sum(|run| run.stats.chunks_skipped),
                 sum(|run| run.stats.chunks_error),
             ];
             let counted = [
-                job.counters.runs_failed,
                 job.counters.chunks_processed,
                 job.counters.chunks_skipped,
                 job.counters.chunks_error,
