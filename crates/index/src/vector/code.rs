@@ -159,7 +159,6 @@ impl Codes {
 
     /// Guesses at the first `count` entries under a centroid, and tells of those that may well
     /// reach what `floor` says at the time: which entry, the guess, and what it may be at most.
-    /// Gives back the highest of all guesses.
     pub fn guess(
         &self,
         query: &Query,
@@ -167,8 +166,7 @@ impl Codes {
         count: usize,
         mut floor: f32,
         mut each: impl FnMut(usize, f32, f32) -> f32,
-    ) -> f32 {
-        let mut highest = f32::NEG_INFINITY;
+    ) {
         let width = query.tables.len();
         let line = query.line(under);
         let blocks = self.columns.chunks_exact(width.max(1)).zip(&self.factors);
@@ -177,7 +175,6 @@ impl Codes {
             let worth = (&factors.scales, &factors.shifts);
             simd::guess((columns, &query.tables), worth, line, floor, &mut guessed);
             let first = block * BLOCK;
-            highest = guessed.highest(count - first).max(highest);
             let mut reach = guessed.reach & u32::MAX >> (BLOCK - BLOCK.min(count - first));
             while reach != 0 {
                 let lane = reach.trailing_zeros() as usize;
@@ -188,7 +185,6 @@ impl Codes {
                 }
             }
         }
-        highest
     }
 
     /// `version | count | ids | numbers | scales | shifts | signs, entry by entry`

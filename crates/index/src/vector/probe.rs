@@ -24,10 +24,6 @@ use crate::vector::{Cache, SpaceView, search, simd};
 const WHOLE: usize = 32;
 /// Postings looked up at once.
 const TOGETHER: usize = 8;
-/// Postings that are looked into before any is passed over unseen.
-const ENOUGH: usize = 2;
-/// How many times as far from its centroid as any before it an entry may lie.
-const MARGIN: f32 = 1.5;
 /// Candidates looked up at once: what they come to spares some of the next.
 const HANDFUL: usize = 32;
 /// Vectors on their way while one is compared.
@@ -66,11 +62,6 @@ pub async fn probe(
             if near.is_empty() {
                 break;
             }
-            let base = |closeness: f32, at: usize| closeness + table.centroids.half(at);
-            let (near, passed): (Vec<_>, Vec<_>) = near
-                .into_iter()
-                .partition(|(closeness, at)| guesses.may_add(base(*closeness, *at)));
-            patience.pass(passed.len());
             let postings: Vec<_> = near.iter().map(|(_, at)| table.postings[*at]).collect();
             let codes = posting::codes_of(db, view, &store.cache, &postings).await?;
             for (place, (closeness, at)) in near.into_iter().enumerate() {
@@ -78,14 +69,10 @@ pub async fn probe(
                     codes[place + 1].ahead(next.count as usize);
                 }
                 let under = Under {
-                    base: base(closeness, at),
+                    base: closeness + table.centroids.half(at),
                     distance: (length - 2.0 * closeness).max(0.0).sqrt(),
                     doubt: settings.doubt,
                 };
-                if !guesses.may_add(under.base) {
-                    patience.pass(1);
-                    continue;
-                }
                 let count = postings[place].count as usize;
                 let looked = guesses.look(&codes[place], count, &query, under);
                 patience.note(looked, guesses.enough());
@@ -127,18 +114,9 @@ impl Patience {
         } else {
             self.barren += looked.live;
         }
-        let barren = self.barren >= self.limit() && enough;
+        let limit = self.settings.barren * WHOLE * (1 + self.fruitful) / 2;
+        let barren = self.barren >= limit && enough;
         self.ended = barren || self.seen >= self.settings.postings * WHOLE;
-    }
-
-    /// Postings that nothing was to be expected of.
-    fn pass(&mut self, count: usize) {
-        self.barren += count * WHOLE;
-        self.ended = self.ended || (count > 0 && self.barren >= self.limit());
-    }
-
-    fn limit(&self) -> usize {
-        self.settings.barren * WHOLE * (1 + self.fruitful) / 2
     }
 }
 
@@ -156,9 +134,6 @@ struct Guesses<'a> {
     /// Of the guesses themselves: what others are measured by.
     measure: Best<()>,
     found: Vec<Guess>,
-    /// By how much the best guess at an entry has exceeded its centroid's inner product.
-    lift: f32,
-    looked: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -175,15 +150,7 @@ impl<'a> Guesses<'a> {
             live: wanted.live,
             measure: Best::new(wanted.top * settings.measure),
             found: Vec::new(),
-            lift: 0.0,
-            looked: 0,
         }
-    }
-
-    /// Whether a posting whose centroid comes to `base` may hold one of the best, going by how
-    /// far entries lay from their centroids so far.
-    fn may_add(&self, base: f32) -> bool {
-        self.looked < ENOUGH || base + MARGIN * self.lift >= self.measure.floor()
     }
 
     /// Guesses at the live entries of a posting.
@@ -193,7 +160,7 @@ impl<'a> Guesses<'a> {
         let is_live =
             |at: usize| live.contains(codes.numbers[at]) && !deleted.contains(codes.ids[at]);
         let (measure, found) = (&mut self.measure, &mut self.found);
-        let highest = codes.guess(query, under, count, measure.floor(), |at, guess, most| {
+        codes.guess(query, under, count, measure.floor(), |at, guess, most| {
             if is_live(at) {
                 measure.push(guess, ());
                 let id = codes.ids[at];
@@ -202,8 +169,6 @@ impl<'a> Guesses<'a> {
             measure.floor()
         });
         self.measure.settle();
-        self.lift = self.lift.max(highest - under.base);
-        self.looked += 1;
         Looked {
             live: (0..count).filter(|at| is_live(*at)).take(WHOLE).count(),
             candidates: self.found.len() > before,

@@ -28,19 +28,6 @@ pub struct Guessed {
     pub reach: u32,
 }
 
-impl Guessed {
-    /// The highest of the first `count` guesses.
-    pub fn highest(&self, count: usize) -> f32 {
-        let mut highest = [f32::NEG_INFINITY; 8];
-        for (at, guess) in self.guesses.iter().enumerate() {
-            let lane = &mut highest[at % 8];
-            let guess = if at < count { *guess } else { *lane };
-            *lane = if guess > *lane { guess } else { *lane };
-        }
-        highest.into_iter().fold(f32::NEG_INFINITY, f32::max)
-    }
-}
-
 /// Guesses at a block, from the sums of what its half bytes stand for.
 ///
 /// `columns` holds a byte of every code, then the next byte of every code; the
@@ -182,19 +169,6 @@ fn sums_plain(columns: &[u8], tables: &[u8]) -> [u32; BLOCK] {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_highest_is_of_those_that_count() {
-        let mut guessed = Guessed::default();
-        for at in 0..BLOCK {
-            guessed.guesses[at] = at as f32 - 40.0;
-        }
-        for count in 1..=BLOCK {
-            assert_eq!(guessed.highest(count), count as f32 - 41.0);
-        }
-        assert_eq!(guessed.highest(0), f32::NEG_INFINITY);
-        assert_eq!(guessed.highest(100), -9.0);
-    }
 
     #[test]
     fn codes_come_to_the_same_whatever_the_machine_can_do() {
