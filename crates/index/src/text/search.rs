@@ -2,8 +2,10 @@
 //!
 //! The statistics are those of the live chunks alone: how a chunk ranks depends
 //! on what can be found, never on what was replaced, forgotten or is inactive,
-//! nor on how the segments happen to be merged. So the same content gives the
-//! same scores, every time.
+//! nor on how the segments happen to be merged. So the same words give the same
+//! scores, every time. Which words a query comes to depends on the languages the
+//! space has ever held: with a further one a word has more stems, and fewer go as
+//! function words (`words`); it is not taken back when the language's last text is.
 
 use model::VersionId;
 use tantivy::postings::Postings;

@@ -74,7 +74,9 @@ pub struct Asked {
 
 /// The words of a query in the order they were first said.
 ///
-/// Function words go, unless there is nothing else. Who asks with a whole abstract says what
+/// Function words go, unless there is nothing else. One language's function word may be what a
+/// text of another is about ("war"), so only what is one in all languages of the space goes; a
+/// further language takes no word away, and how common the others are weighs them. Who asks with a whole abstract says what
 /// it is about again and again: that counts, as it does in the text.
 pub fn of_query(languages: &[String], query: &str) -> Vec<Asked> {
     let mut plain = Vec::new();
@@ -116,7 +118,7 @@ fn is_stop(languages: &[String], word: &str) -> bool {
             !analyzer.token_stream(word).advance()
         })
     };
-    languages.iter().any(stops)
+    languages.iter().all(stops)
 }
 
 fn stem(rules: &str, words: &[String]) -> Vec<String> {
@@ -233,9 +235,16 @@ mod tests {
 
     #[test]
     fn a_query_word_stands_for_its_stems_in_all_languages_of_the_space() {
-        let asked = query(&["de", "en"], "the running Katzen");
+        let asked = query(&["de", "en"], "in running Katzen");
         assert_eq!(asked, [vec!["run", "running"], vec!["katz", "katzen"]]);
         assert_eq!(query(&["en"], "to be"), [["to"], ["be"]]);
+    }
+
+    #[test]
+    fn a_further_language_takes_no_word_from_a_query() {
+        for languages in [&["en"][..], &["de", "en"], &["de", "en", "und"]] {
+            assert_eq!(query(languages, "civil war"), [["civil"], ["war"]]);
+        }
     }
 
     #[test]

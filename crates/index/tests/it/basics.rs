@@ -455,3 +455,35 @@ async fn a_query_that_says_a_word_again_means_it_more() {
     }
     index.close().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_text_of_another_language_does_not_change_which_words_are_searched() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open(folder.path()).await;
+    let chunks = vec![
+        chunk(0, "a war within a state is called a civil war", &[1.0, 0.0]),
+        chunk(1, "a civil engineer builds bridges and dams", &[0.0, 1.0]),
+    ];
+    let receipt = replace(&index, place(space(1), 0, "u"), 1, chunks).await;
+    receipt.unwrap().flushed().await.unwrap();
+    let found = async || {
+        let (snapshot, first) = (index.snapshot(Flush(0)).await.unwrap(), live([0]));
+        let found = snapshot.search_text(space(1), "civil war", &first, 9);
+        let found = found.await.unwrap().into_iter();
+        found
+            .map(|hit| (hit.id.ordinal, hit.score))
+            .collect::<Vec<_>>()
+    };
+    let before = found().await;
+    assert_eq!(before[0].0, 0);
+    // A function word of German, and what this is about in English.
+    let mut german = chunk(0, "es war einmal eine alte Mühle", &[1.0, 0.0]);
+    german.language = Some("de".to_owned());
+    let receipt = replace(&index, place(space(1), 1, "u"), 1, vec![german]).await;
+    receipt.unwrap().flushed().await.unwrap();
+    assert_eq!(found().await, before, "while it is there");
+    let receipt = index.forget(space(1), version(1)).await.unwrap();
+    receipt.flushed().await.unwrap();
+    assert_eq!(found().await, before, "when it is gone");
+    index.close().await.unwrap();
+}
