@@ -18,6 +18,7 @@ use crate::slate::record::{
 };
 use crate::slate::store::{self, FORMAT, Rows};
 use crate::snapshot::Snapshot;
+use crate::text::rebuild::words_of;
 use crate::text::{Doc, words};
 use crate::vector::SpaceView;
 use crate::vector::edit::SpaceEdit;
@@ -141,16 +142,33 @@ impl<'a> Draft<'a> {
         let Some(bytes) = store::get(self.db(), key).await? else {
             return Ok(());
         };
-        let unit = UnitRecord::read(&bytes)?;
-        totals.chunks = totals.chunks.saturating_sub(unit.chunks);
-        totals.words = totals.words.saturating_sub(unit.words);
         let chunks = key::of_unit(key::CHUNK, at.space, at.version, at.unit);
-        if !self.erase_chunks(at.space, &chunks, Some(&unit)).await? {
+        let unit = UnitRecord::read(&bytes).ok();
+        let (count, words) = match &unit {
+            Some(unit) => (unit.chunks, unit.words),
+            None => self.count(&chunks).await?,
+        };
+        totals.chunks = totals.chunks.saturating_sub(count);
+        totals.words = totals.words.saturating_sub(words);
+        if !self.erase_chunks(at.space, &chunks, unit.as_ref()).await? {
             let ours = |place: &ChunkId| place.version == at.version && place.unit == *at.unit;
             self.scour_vectors(at.space, |place| place.is_some_and(ours))
                 .await?;
         }
         self.note_text(at.space, at.version, Some(at.unit)).await
+    }
+
+    /// The chunks under a prefix and their words, where their unit does not say.
+    async fn count(&self, prefix: &[u8]) -> Result<(u32, u64), Error> {
+        let (mut chunks, mut words) = (0, 0);
+        let mut rows = Rows::under(self.db(), prefix).await?;
+        while let Some((_, bytes)) = rows.next().await? {
+            chunks += 1;
+            if let Ok(record) = ChunkRecord::read(&bytes) {
+                words += words_of(&record.chunk, record.language.as_deref()).len() as u64;
+            }
+        }
+        Ok((chunks, words))
     }
 
     async fn erase_version(

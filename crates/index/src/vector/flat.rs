@@ -56,25 +56,18 @@ impl Page {
         while let Some((key, bytes)) = rows.next().await? {
             let id = key::read_number(&key)
                 .ok_or_else(|| Error::corrupt("vector", "its key has no id"))?;
-            // One damaged vector must not keep the others from answering.
-            let read = VectorRecord::read(&bytes);
-            match read.and_then(|record| loaded.push(id, record, view.dimensions())) {
-                Ok(()) => {}
-                Err(error) => tracing::warn!(id, %error, "a vector is left out: run verify"),
+            if let Some(record) = view.read_vector(id, &bytes) {
+                loaded.push(id, record);
             }
         }
         Ok(loaded)
     }
 
-    fn push(&mut self, id: u32, record: VectorRecord, dimensions: usize) -> Result<(), Error> {
-        if record.vector.len() != dimensions {
-            return Err(Error::corrupt("vector", "it has the wrong length"));
-        }
+    fn push(&mut self, id: u32, record: VectorRecord) {
         self.ids.push(id);
         self.numbers.push(record.number);
         self.places.push(record.place);
         self.vectors.extend_from_slice(&record.vector);
-        Ok(())
     }
 
     /// Whether a view may use this page: not older than the page, nor beyond its end.

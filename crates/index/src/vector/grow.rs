@@ -177,6 +177,7 @@ impl<'a> Grow<'a> {
         self.members_of(table, &codes, &valid).await
     }
 
+    /// Those whose vectors can be read: to the others no search comes either.
     pub(super) async fn members_of(
         &self,
         table: &Table,
@@ -187,9 +188,11 @@ impl<'a> Grow<'a> {
         for at in picked {
             let (id, number) = (codes.ids[*at as usize], codes.numbers[*at as usize]);
             let vector = search::vector(self.db, self.view, &self.store.cache, id).await?;
-            let vector = vector.ok_or_else(|| Error::corrupt("posting", "a vector is missing"))?;
-            let vector = table.rotation.apply(&vector.vector);
-            members.push(Member { id, number, vector });
+            members.extend(vector.map(|record| Member {
+                id,
+                number,
+                vector: table.rotation.apply(&record.vector),
+            }));
         }
         Ok(members)
     }

@@ -12,7 +12,6 @@ use roaring::RoaringBitmap;
 
 use crate::Error;
 use crate::slate::key;
-use crate::slate::record::VectorRecord;
 use crate::slate::store::Rows as Records;
 use crate::text::shelf::blocking;
 use crate::vector::cluster::{self, Closest, Rows};
@@ -209,7 +208,7 @@ fn part(vectors: &Rows, group: &[usize], centroid: &[f32], longest: usize, into:
     }
 }
 
-/// Every valid vector the store has, some at a time.
+/// Every valid vector the store has and that can be read, some at a time.
 struct Vectors<'a>(Records<'a>);
 
 impl<'a> Vectors<'a> {
@@ -225,10 +224,15 @@ impl<'a> Vectors<'a> {
         {
             let id = key::read_number(&key)
                 .ok_or_else(|| Error::corrupt("vector", "its key has no id"))?;
-            if !grow.view.deleted_bits.contains(id) {
-                let VectorRecord { number, vector, .. } = VectorRecord::read(&bytes)?;
-                let vector = vector.to_vec();
-                members.push(Member { id, number, vector });
+            if grow.view.deleted_bits.contains(id) {
+                continue;
+            }
+            if let Some(record) = grow.view.read_vector(id, &bytes) {
+                members.push(Member {
+                    id,
+                    number: record.number,
+                    vector: record.vector.to_vec(),
+                });
             }
         }
         Ok(members)

@@ -51,7 +51,7 @@ pub async fn search(
     Ok(ranked(scanned.await?, top))
 }
 
-/// The vector with an id, unless it was deleted.
+/// The vector with an id, unless it was deleted or cannot be read.
 pub async fn vector(
     db: &DbSnapshot,
     view: &SpaceView,
@@ -65,7 +65,10 @@ pub async fn vector(
     let Some(bytes) = store::get(db, key::numbered(key::VECTOR, &view.space, id)).await? else {
         return Ok(None);
     };
-    let record = Arc::new(VectorRecord::read(&bytes)?);
+    let Some(record) = view.read_vector(id, &bytes) else {
+        return Ok(None);
+    };
+    let record = Arc::new(record);
     cache.put(key, Entry::from(Arc::clone(&record)));
     Ok(Some(record))
 }

@@ -9,7 +9,7 @@ use tokio::sync::OnceCell;
 use crate::Error;
 use crate::place::Space;
 use crate::slate::key;
-use crate::slate::record::{self, SpaceRecord, VersionRecord};
+use crate::slate::record::{self, SpaceRecord, VectorRecord, VersionRecord};
 use crate::slate::store::{self, Rows};
 use crate::vector::Cache;
 use crate::vector::bits::{Bits, Recent};
@@ -113,6 +113,17 @@ impl SpaceView {
 
     pub fn dimensions(&self) -> usize {
         self.record.dimensions as usize
+    }
+
+    /// One damaged vector must not keep the others from answering, nor from being taken in.
+    pub fn read_vector(&self, id: u32, bytes: &[u8]) -> Option<VectorRecord> {
+        let fits = |record: VectorRecord| match record.vector.len() == self.dimensions() {
+            true => Ok(record),
+            false => Err(Error::corrupt("vector", "it has the wrong length")),
+        };
+        let read = VectorRecord::read(bytes).and_then(fits);
+        let told = |error: &Error| tracing::warn!(id, %error, "a vector is left out: run verify");
+        read.inspect_err(told).ok()
     }
 }
 

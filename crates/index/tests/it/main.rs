@@ -20,3 +20,5 @@ mod crash;
 mod erase;
 
 mod faults;
+
+mod damage;

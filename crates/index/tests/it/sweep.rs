@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use index::Scope;
+use index::{Flush, Scope};
 use slatedb::Db;
 
 use crate::kit::{chunk, objects, open, place, replace, space, version};
 
 const UNIT: u8 = 0x11;
 const CHUNK: u8 = 0x12;
-const VECTOR: u8 = 0x21;
+pub const VECTOR: u8 = 0x21;
 const REUSE: u8 = 0x30;
 
 async fn db(folder: &Path) -> Db {
@@ -43,8 +43,13 @@ async fn write(folder: &Path) {
 
 /// Writes over the first record of a kind, which is the first version's.
 async fn spoil(folder: &Path, kind: u8) {
+    spoil_at(folder, kind, 0).await;
+}
+
+/// Writes over one record of a kind.
+pub async fn spoil_at(folder: &Path, kind: u8, at: usize) {
     let db = db(folder).await;
-    let key = keys(&db, kind).await.remove(0);
+    let key = keys(&db, kind).await.remove(at);
     db.put(key, b"\xffnothing").await.unwrap();
     db.close().await.unwrap();
 }
@@ -89,15 +94,21 @@ async fn a_version_that_is_written_anew_leaves_nothing_of_the_old_to_reuse() {
 
 #[tokio::test]
 async fn a_unit_that_comes_again_takes_the_place_of_one_that_cannot_be_read() {
-    let folder = tempfile::tempdir().unwrap();
-    write(folder.path()).await;
-    spoil(folder.path(), CHUNK).await;
-    let index = open(folder.path()).await;
-    let place = place(space(1), 0, "u");
-    let receipt = replace(&index, place, 2, vec![chunk(0, "anew", &[0.0, 1.0])]).await;
-    receipt.unwrap().durable().await.unwrap();
-    index.close().await.unwrap();
-    assert_eq!(left(folder.path()).await, (3, 3));
+    for spoilt in [UNIT, CHUNK, VECTOR] {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path()).await;
+        spoil(folder.path(), spoilt).await;
+        let index = open(folder.path()).await;
+        let place = place(space(1), 0, "u");
+        let receipt = replace(&index, place, 2, vec![chunk(0, "anew", &[0.0, 1.0])]).await;
+        receipt.unwrap().durable().await.unwrap();
+        let snapshot = index.snapshot(Flush(0)).await.unwrap();
+        let mut audit = snapshot.audit(space(1)).await.unwrap();
+        let found = audit.version(version(0)).await.unwrap();
+        assert_eq!(found.faults, [], "{spoilt} was spoilt");
+        index.close().await.unwrap();
+        assert_eq!(left(folder.path()).await, (3, 3), "{spoilt} was spoilt");
+    }
 }
 
 #[tokio::test]
