@@ -76,6 +76,9 @@ pub struct OpenAiSettings {
     /// Of one request.
     #[serde(default = "minute")]
     pub timeout: Duration,
+    /// Of a question, with all its requests: somebody waits for the answer.
+    #[serde(default = "while_asked")]
+    pub query_timeout: Duration,
     #[serde(skip)]
     pub retry: Retry,
 }
@@ -86,6 +89,10 @@ fn batch_items() -> usize {
 
 fn minute() -> Duration {
     Duration::from_secs(60)
+}
+
+fn while_asked() -> Duration {
+    Duration::from_secs(10)
 }
 
 impl OpenAiSettings {
@@ -100,6 +107,7 @@ impl OpenAiSettings {
             query_prefix: String::new(),
             passage_prefix: String::new(),
             timeout: minute(),
+            query_timeout: while_asked(),
             retry: Retry::default(),
         }
     }

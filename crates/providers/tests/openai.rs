@@ -269,6 +269,60 @@ async fn a_text_the_service_fails_on_is_found_and_leaves_the_others_and_the_serv
 }
 
 #[tokio::test]
+async fn a_text_that_fails_alone_is_blamed_and_not_the_service() {
+    for answer in [
+        Answer::status(500),
+        Answer::hang_up(),
+        Answer::not_a_number(),
+    ] {
+        let double = Double::start(vec![]).await;
+        double.refuse("poison", answer);
+        let embedder = OpenAiEmbedder::open(&settings(&double)).unwrap();
+        for _ in 0..4 {
+            let poison = ["a poison text".to_owned()];
+            let error = embedder.embed_passages(&poison).await.unwrap_err();
+            assert_eq!(error.input(), Some(0), "{error}");
+        }
+        embedder.embed_passages(&texts(3)).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_text_that_brings_the_service_down_is_found_among_others() {
+    let silent = |double: &Double| OpenAiSettings {
+        timeout: Duration::from_secs(1),
+        ..settings(double)
+    };
+    for answer in [Answer::hang_up(), Answer::silence()] {
+        let double = Double::start(vec![]).await;
+        double.refuse("poison", answer);
+        let embedder = OpenAiEmbedder::open(&silent(&double)).unwrap();
+        let mut texts = texts_with_poison_at(2);
+        let error = embedder.embed_passages(&texts).await.unwrap_err();
+        assert_eq!(error.input(), Some(2), "{error}");
+        texts.remove(2);
+        assert_all_embedded_once(&double, &embedder, &texts).await;
+    }
+}
+
+#[tokio::test]
+async fn nobody_who_asks_waits_for_a_service_that_does_not_answer() {
+    let double = Double::start(vec![]).await;
+    double.refuse("question", Answer::silence());
+    let embedder = OpenAiEmbedder::open(&OpenAiSettings {
+        query_timeout: Duration::from_millis(50),
+        ..settings(&double)
+    });
+    let embedder = embedder.unwrap();
+    let mut last = None;
+    for _ in 0..10 {
+        last = embedder.embed_query("a question").await.err();
+    }
+    // In the end it is not even asked.
+    assert!(matches!(last, Some(Error::CircuitOpen { .. })), "{last:?}");
+}
+
+#[tokio::test]
 async fn a_service_that_refuses_everything_is_not_put_down_to_one_input() {
     let double = Double::start(vec![]).await;
     double.refuse("passage", Answer::status(400).body(double::UNHEARD_OF));

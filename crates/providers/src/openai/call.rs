@@ -13,6 +13,8 @@ pub struct Call<'a> {
     embedder: &'a OpenAiEmbedder,
     inputs: &'a [String],
     tokens: Vec<usize>,
+    /// The longest wait that is sat out.
+    patience: Duration,
     answers: Vec<Option<Vec<f32>>>,
     /// Inputs in one request, once one was refused.
     most: Option<usize>,
@@ -29,11 +31,13 @@ impl<'a> Call<'a> {
         inputs: &'a [String],
         tokens: Vec<usize>,
         answers: Vec<Option<Vec<f32>>>,
+        patience: Duration,
     ) -> Self {
         Self {
             embedder,
             inputs,
             tokens,
+            patience,
             answers,
             most: None,
             seeking: false,
@@ -164,7 +168,8 @@ impl<'a> Call<'a> {
         }
         let mix = |salt: u64, tokens: &usize| salt.wrapping_mul(31).wrapping_add(*tokens as u64);
         let salt = self.tokens.iter().fold(0, mix);
-        self.embedder.retry.wait(error.kind(), attempt, salt)
+        let wait = self.embedder.retry.wait(error.kind(), attempt, salt);
+        wait.filter(|wait| *wait <= self.patience)
     }
 
     /// The service kept failing on this request: if it takes another, one of these is to blame.
@@ -181,7 +186,7 @@ impl<'a> Call<'a> {
     }
 
     /// Whether the service takes any other input now; two are tried, as one may be the one to
-    /// blame. Where none is left, what was answered before it is all there is to go by.
+    /// blame. Where none is left, what was answered before it tells, or else a harmless text.
     async fn takes_another(&mut self, request: &[usize]) -> bool {
         let missing = |index: &usize| self.answers[*index].is_none();
         let others = |index: &usize| request.len() > 1 || *index != request[0];
@@ -190,7 +195,9 @@ impl<'a> Call<'a> {
             .filter(others)
             .collect();
         let (Some(first), Some(last)) = (all.first(), all.last()) else {
-            return self.answers.iter().any(Option::is_some);
+            let texts: Vec<_> = request.iter().map(|i| self.inputs[*i].as_str()).collect();
+            return self.answers.iter().any(Option::is_some)
+                || self.embedder.takes_others_than(&texts).await;
         };
         self.send(&[*first]).await.is_ok() || (first != last && self.send(&[*last]).await.is_ok())
     }

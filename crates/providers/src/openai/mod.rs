@@ -29,11 +29,17 @@ use suspects::Suspects;
 /// What the service takes in one request.
 pub const MOST_INPUTS: usize = 2048;
 const MOST_TOKENS: usize = 300_000;
+/// Nothing in it could bring a service down that is well.
+const HARMLESS: &str = "A mill grinds grain.";
+const HARMLESS_TOKENS: usize = 8;
+/// The longest wait that is sat out for somebody who has asked a question.
+const WHILE_ASKED: Duration = Duration::from_secs(1);
 
 pub struct OpenAiEmbedder {
     info: ModelInfo,
     client: Client,
     retry: Retry,
+    query_timeout: Duration,
     prefixes: Prefixes,
     health: Health,
     kept: Kept,
@@ -68,6 +74,7 @@ impl OpenAiEmbedder {
         Ok(Self {
             client: Client::new(settings, shorten.then_some(dimension))?,
             retry: settings.retry,
+            query_timeout: settings.query_timeout,
             prefixes,
             health: Health::new(info.max_batch_items),
             kept: Kept::default(),
@@ -76,11 +83,17 @@ impl OpenAiEmbedder {
         })
     }
 
-    async fn embed(&self, prefix: &str, texts: &[String]) -> Result<Vec<Vec<f32>>, Error> {
+    /// Waits longer than `patience` are not sat out.
+    async fn embed(
+        &self,
+        prefix: &str,
+        texts: &[String],
+        patience: Duration,
+    ) -> Result<Vec<Vec<f32>>, Error> {
         let tokens = self.check(texts)?;
         let inputs: Vec<String> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
         let known = inputs.iter().map(|text| self.kept.take(text)).collect();
-        let mut call = Call::new(self, &inputs, tokens, known);
+        let mut call = Call::new(self, &inputs, tokens, known, patience);
         let outcome = call.fill().await;
         let answers = call.into_answers();
         if let Err(error) = outcome {
@@ -141,6 +154,12 @@ impl OpenAiEmbedder {
         }
     }
 
+    /// Whether it is these texts that the service fails on: they were found to be before, or it
+    /// takes one that nobody could mind.
+    async fn takes_others_than(&self, texts: &[&str]) -> bool {
+        self.suspects.are_all(texts) || self.ask(&[HARMLESS], HARMLESS_TOKENS, true).await.is_ok()
+    }
+
     /// `refill` is how long a limit that is used up takes to bear as much again.
     fn learn_of_success(&self, refill: Option<Duration>, now: Instant) {
         let mut health = self.health.vitals();
@@ -181,12 +200,14 @@ impl OpenAiEmbedder {
     }
 }
 
-/// Whether one text may have brought the service to it: it names no time to come back at, as
-/// one that is busy does.
+/// Whether one text may have brought the service to it, be it that it went down over it: it names
+/// no time to come back at, as one that is busy does.
 fn fails_on_a_text(error: &Error) -> bool {
     matches!(
         error,
         Error::BadAnswer { .. }
+            | Error::TimedOut { .. }
+            | Error::Unreachable { .. }
             | Error::Unavailable {
                 retry_after: None,
                 ..
@@ -205,13 +226,20 @@ impl Embedder for OpenAiEmbedder {
     }
 
     async fn embed_passages(&self, inputs: &[String]) -> Result<Vec<Vec<f32>>, Error> {
-        self.embed(&self.prefixes.passage, inputs).await
+        self.embed(&self.prefixes.passage, inputs, Duration::MAX)
+            .await
     }
 
     async fn embed_query(&self, query: &str) -> Result<Vec<f32>, Error> {
-        let query = [query.to_owned()];
-        let mut vectors = self.embed(&self.prefixes.query, &query).await?;
-        Ok(vectors.remove(0))
+        let (query, after) = ([query.to_owned()], self.query_timeout);
+        let asked = self.embed(&self.prefixes.query, &query, WHILE_ASKED);
+        let Ok(answered) = tokio::time::timeout(after, asked).await else {
+            // The request was dropped before it could tell.
+            let error = Error::TimedOut { after };
+            self.learn_of(&error, now());
+            return Err(error);
+        };
+        Ok(answered?.remove(0))
     }
 }
 
