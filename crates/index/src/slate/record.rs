@@ -74,6 +74,8 @@ pub struct SpaceRecord {
     pub next_posting: u32,
     /// Vectors there were when all of them were last clustered.
     pub clustered: u32,
+    /// The next id there was then: what has come since has ids from here on.
+    pub clustered_next: u32,
     /// The last flush that changed its text.
     pub text_flush: u64,
     /// Languages its chunks were stemmed by, sorted.
@@ -355,22 +357,27 @@ impl SpaceRecord {
         let count = u8::try_from(self.languages.len()).expect("stemmers are a few dozen");
         let head = ids.u64(self.text_flush).u8(count);
         let languages = self.languages.iter();
-        languages.fold(head, |writer, name| writer.short(name)).0
+        let head = languages.fold(head, |writer, name| writer.short(name));
+        head.u32(self.clustered_next).0
     }
 
     pub fn read(bytes: &[u8]) -> Result<Self, Error> {
         read("space", bytes, |r| {
-            Some(Self {
+            let mut record = Self {
                 forgotten: r.u8()? == 1,
                 dimensions: r.u32()?,
                 next_id: r.u32()?,
                 next_posting: r.u32()?,
                 clustered: r.u32()?,
+                clustered_next: 0,
                 text_flush: r.u64()?,
                 languages: (0..r.u8()?)
                     .map(|_| r.short().map(str::to_owned))
                     .collect::<Option<_>>()?,
-            })
+            };
+            // Records used to end here. There were at least so many ids as vectors.
+            record.clustered_next = r.u32().unwrap_or(record.clustered);
+            Some(record)
         })
     }
 }
@@ -492,10 +499,15 @@ mod tests {
             next_id: 9,
             next_posting: 2,
             clustered: 7,
+            clustered_next: 8,
             text_flush: 11,
             languages: vec!["de".to_owned(), "en".to_owned()],
         };
-        assert_eq!(SpaceRecord::read(&space.write()).unwrap(), space);
+        let written = space.write();
+        assert_eq!(SpaceRecord::read(&written).unwrap(), space);
+        let older = SpaceRecord::read(&written[..written.len() - 4]).unwrap();
+        assert_eq!((older.clustered, older.clustered_next), (7, 7));
+        assert_eq!(older.languages, space.languages);
         let unit = UnitRecord {
             fence: 5,
             first_id: 3,

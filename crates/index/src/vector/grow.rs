@@ -1,7 +1,8 @@
 //! How postings come to be, grow, split and are cleaned.
 //!
 //! A space is scanned until it is large; then all its vectors are clustered, and
-//! again whenever it has grown by half (`recluster`). In between a vector goes to
+//! again whenever half as many have come since, be it that the space has grown or
+//! that others have gone (`recluster`). In between a vector goes to
 //! the posting with the closest centroid, and a posting that grows too long is
 //! parted in two. Compaction takes out what is deleted, sets aside what is not
 //! live and dissolves what became too short.
@@ -68,10 +69,11 @@ impl<'a> Grow<'a> {
     /// Puts new vectors where searches look for them.
     pub async fn take_in(&mut self, added: Vec<Member>) -> Result<(), Error> {
         let valid = u64::from(self.view.record.next_id) - self.view.deleted.len();
-        let clustered = u64::from(self.view.record.clustered);
+        let record = &self.view.record;
+        let since = record.next_id.saturating_sub(record.clustered_next);
         match &self.view.table {
             None if valid <= u64::from(self.store.settings.exact_up_to) => Ok(()),
-            Some(table) if valid < clustered + clustered / 2 => {
+            Some(table) if valid == 0 || since < record.clustered / 2 => {
                 let rotation = Arc::clone(&table.rotation);
                 let turned = blocking(move || Ok(turn(&rotation, added)));
                 self.settle(turned.await?, false).await

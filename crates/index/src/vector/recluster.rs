@@ -2,7 +2,7 @@
 //!
 //! Centroids are found on a sample that fits in memory; then every vector goes by
 //! once and leaves its code. What was set aside as cold stays aside. Done when a
-//! space outgrows the scan and whenever it has grown by half since, each vector is
+//! space outgrows the scan and whenever half as many vectors have come since, each is
 //! coded about three times more than it would be without, and searches find postings
 //! that fit what is there rather than what was there first.
 
@@ -61,6 +61,7 @@ impl Grow<'_> {
         }
         self.view.table = Some(Arc::new(table));
         self.view.record.clustered = u32::try_from(valid).unwrap_or(u32::MAX);
+        self.view.record.clustered_next = self.view.record.next_id;
         Ok(())
     }
 

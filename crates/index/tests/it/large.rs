@@ -1,5 +1,7 @@
 //! Spaces too large to scan.
 
+use std::path::Path;
+
 use index::{Flush, Settings};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -20,13 +22,13 @@ fn clustered(rng: &mut StdRng, centers: &[Vec<f32>]) -> Vec<f32> {
     raw.iter().map(|x| x / length).collect()
 }
 
-fn centers(rng: &mut StdRng) -> Vec<Vec<f32>> {
+fn centers(rng: &mut StdRng, count: usize) -> Vec<Vec<f32>> {
     let center = |rng: &mut StdRng| {
         (0..DIMENSIONS)
             .map(|_| rng.random_range(-1.0..1.0))
             .collect()
     };
-    (0..50).map(|_| center(rng)).collect()
+    (0..count).map(|_| center(rng)).collect()
 }
 
 async fn recall(
@@ -62,7 +64,7 @@ async fn recall(
 #[tokio::test]
 async fn postings_find_what_a_scan_finds_also_among_few_live_and_after_compaction() {
     let mut rng = StdRng::seed_from_u64(7);
-    let centers = centers(&mut rng);
+    let centers = centers(&mut rng, 50);
     let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let postings = Settings {
         exact_up_to: 500,
@@ -105,5 +107,54 @@ async fn postings_find_what_a_scan_finds_also_among_few_live_and_after_compactio
         assert!(stored.iter().all(|c| c.has_vector && c.has_text));
     }
     index.close().await.unwrap();
+    exact.close().await.unwrap();
+}
+
+/// The numbers of the postings that are in the store.
+async fn posting_numbers(folder: &Path) -> Vec<u32> {
+    const CENTROID: u8 = 0x23;
+    let db = slatedb::Db::open("slate", objects(folder)).await.unwrap();
+    let mut rows = db.scan_prefix([CENTROID], ..).await.unwrap();
+    let mut numbers = Vec::new();
+    while let Some(row) = rows.next().await.unwrap() {
+        let number = row.key.last_chunk().expect("keys are longer");
+        numbers.push(u32::from_be_bytes(*number));
+    }
+    db.close().await.unwrap();
+    numbers
+}
+
+#[tokio::test]
+async fn postings_are_made_anew_for_what_takes_the_place_of_all_there_was() {
+    let mut rng = StdRng::seed_from_u64(11);
+    let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let postings = Settings {
+        exact_up_to: 500,
+        ..Settings::default()
+    };
+    let exact = open(b.path()).await;
+    let all: Vec<u32> = (0..10).collect();
+    let mut before = Vec::new();
+    for fence in 1..=2 {
+        // Other topics each time, and never more vectors at once.
+        let index = open_with(a.path(), postings).await;
+        let centers = centers(&mut rng, 20);
+        for number in &all {
+            let chunks: Vec<_> = (0..CHUNKS)
+                .map(|ordinal| chunk(ordinal, "grain", &clustered(&mut rng, &centers)))
+                .collect();
+            for index in [&index, &exact] {
+                let place = place(space(1), *number, "u");
+                let receipt = replace(index, place, fence, chunks.clone()).await;
+                receipt.unwrap().flushed().await.unwrap();
+            }
+        }
+        assert!(recall(&index, &exact, &all, &mut rng, &centers).await >= 0.97);
+        index.close().await.unwrap();
+        let now = posting_numbers(a.path()).await;
+        assert!(!now.is_empty());
+        assert!(now.iter().all(|number| !before.contains(number)));
+        before = now;
+    }
     exact.close().await.unwrap();
 }
