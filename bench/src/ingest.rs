@@ -148,17 +148,20 @@ fn find(folder: &Path, kind: &str, sizes: (u64, u64), found: &mut Vec<PathBuf>) 
     }
 }
 
-/// Says one thing more at the end of a paragraph in the middle, or of the last one.
+/// Says one thing more at the end of a paragraph in the middle, or of the last one there is.
 fn edit(path: &Path) -> anyhow::Result<()> {
     let text = std::fs::read_to_string(path)?;
-    let end = match path.extension().is_some_and(|kind| kind == "html") {
-        true => "</p>",
-        false => "\n\n",
+    let ends: &[&str] = match path.extension().is_some_and(|kind| kind == "html") {
+        // Not every page of documentation has paragraphs.
+        true => &["</p>", "</li>", "</body>"],
+        false => &["\n\n"],
     };
-    let ends: Vec<usize> = text.match_indices(end).map(|(at, _)| at).collect();
-    let past_middle = ends.iter().find(|at| **at >= text.len() / 2);
-    let at = past_middle.or(ends.last());
-    let at = *at.with_context(|| format!("{} has no paragraph", path.display()))?;
+    let places = |end: &&str| text.match_indices(*end).map(|(at, _)| at).collect();
+    let places: Vec<Vec<usize>> = ends.iter().map(places).collect();
+    let found = places.iter().find(|found| !found.is_empty());
+    let found = found.with_context(|| format!("{} has no paragraph", path.display()))?;
+    let past_middle = found.iter().find(|at| **at >= text.len() / 2);
+    let at = *past_middle.or(found.last()).expect("not empty");
     let (before, after) = text.split_at(at);
     std::fs::write(path, format!("{before} This sentence is new.{after}"))?;
     Ok(())
