@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use model::{ContentHash, TenantId};
 
-/// Every slot of the workers with a unit of its own: 192 of 64 KiB, cut for any of the models
-/// whose limits are known here.
+/// Every slot of the workers with a unit of its own: 192 of 64 KiB, cut by the default policy of
+/// any model known here. Small chunks with wide vectors need more, and are then paid for again.
 const MOST_BYTES: usize = 64 << 20;
 
 #[derive(Default)]
