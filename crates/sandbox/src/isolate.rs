@@ -129,8 +129,13 @@ impl Plan {
     }
 
     /// To put pages together may take longer than to read them, and takes memory of its own.
+    /// An attempt that failed for time leaves far less of it to the next.
     fn halve(&mut self, pages: u32, death: &Death) {
-        self.stop_before(pages / 2 + 1, death.to_string());
+        let part = match self.ending && death.is_of_time() {
+            true => 8,
+            false => 2,
+        };
+        self.stop_before(pages / part + 1, death.to_string());
     }
 
     fn stop_before(&mut self, page: u32, reason: String) {

@@ -235,6 +235,19 @@ fn pages_that_take_too_long_to_be_put_together_are_fewer_the_next_time() {
 }
 
 #[test]
+fn a_document_that_uses_up_its_time_over_and_over_keeps_its_first_pages() {
+    let settings = Settings::default();
+    let document = Slow {
+        each: settings.cpu / 1000,
+        together: settings.cpu / 60,
+        ..Slow::quick()
+    };
+    let (gaps, took) = document.read(&settings);
+    assert!(took.cpu <= settings.cpu_in_all(), "{took:?}");
+    assert_eq!(pages_of(&gaps), [(4, 500)]);
+}
+
+#[test]
 fn pages_that_cannot_be_put_together_are_halved() {
     let mut plan = plan(8);
     let last = Reached::End { last: 9 };
