@@ -12,6 +12,11 @@ use model::{Atom, AtomKind, Link, PageBox, PageSize, Parsed, Span, Table, Warnin
 use crate::normal::normal;
 use crate::{Budget, Error, Format, Limits, language, render};
 
+/// Of all targets of a document together, and once more as much as this for each byte of text:
+/// one address may be given to any number of words.
+const TARGET_BYTES: u64 = 4 << 20;
+const TARGET_BYTES_FOR_BYTE: u64 = 4;
+
 /// What a parser found, before it has a place in the text.
 #[derive(Debug, Clone)]
 pub struct Piece {
@@ -112,6 +117,8 @@ pub struct TextBuilder {
     pub(crate) text: String,
     pub(crate) atoms: Vec<Atom>,
     pub(crate) parsed: Parsed,
+    target_bytes: u64,
+    links_left_out: usize,
 }
 
 impl TextBuilder {
@@ -128,6 +135,8 @@ impl TextBuilder {
             text: String::new(),
             atoms: Vec::new(),
             parsed: Parsed::default(),
+            target_bytes: 0,
+            links_left_out: 0,
         }
     }
 
@@ -142,7 +151,8 @@ impl TextBuilder {
             return Ok(());
         }
         self.check(text)?;
-        let links = placed(&piece.text, text, piece.links);
+        let mut links = placed(&piece.text, text, piece.links);
+        links.retain(|link| self.has_room_for(&link.target));
         let span = self.append(text);
         self.atoms.push(Atom {
             kind: normal_cells(piece.kind),
@@ -153,6 +163,16 @@ impl TextBuilder {
             links: in_text(text, span, links),
         });
         Ok(())
+    }
+
+    fn has_room_for(&mut self, target: &str) -> bool {
+        let bytes = self.target_bytes + target.len() as u64;
+        let fits = bytes <= TARGET_BYTES + TARGET_BYTES_FOR_BYTE * self.end.bytes;
+        match fits {
+            true => self.target_bytes = bytes,
+            false => self.links_left_out += 1,
+        }
+        fits
     }
 
     fn check(&self, text: &str) -> Result<(), Error> {
@@ -249,6 +269,11 @@ impl TextBuilder {
 
     pub fn finish(self, format: Format) -> Parsed {
         let mut parsed = self.parsed;
+        if self.links_left_out > 0 {
+            let left_out = self.links_left_out;
+            let message = format!("{left_out} links were left out: they are too many");
+            parsed.warnings.push(Warning { message });
+        }
         parsed.media_type = format.media_type().to_owned();
         parsed.language = language::of_text(&self.text, &self.atoms).or(parsed.language);
         parsed.text = self.text;

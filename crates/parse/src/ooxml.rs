@@ -5,13 +5,16 @@ use std::io::{Cursor, Read};
 
 use crate::archive::Archive;
 use crate::builder::{Position, TextBuilder};
+use crate::target::safe_target;
 use crate::xml::{Element, Token, Xml};
 use crate::{Error, Format, Limits};
 
-/// Relationships of one part. Those that point outside the file are left out.
+/// Relationships of one part. Of those that point outside the file only the addresses of links
+/// are kept, as words: nothing there is ever opened.
 #[derive(Debug, Default)]
 pub(crate) struct Relations {
     by_id: BTreeMap<String, Relation>,
+    addresses: BTreeMap<String, String>,
 }
 
 #[derive(Debug)]
@@ -37,14 +40,23 @@ impl Relations {
         let Some(root) = whole_part(archive, &name, format, limits)? else {
             return Ok(Self::default());
         };
-        let inside = root
+        let (outside, inside): (Vec<&Element>, Vec<&Element>) = root
             .elements()
-            .filter(|e| e.attribute("TargetMode") != Some("External"));
-        let by_id =
-            inside.filter_map(|e| Some((e.attribute("Id")?.to_owned(), relation(e, folder)?)));
+            .partition(|e| e.attribute("TargetMode") == Some("External"));
+        let id = |e: &Element| e.attribute("Id").map(str::to_owned);
+        let addresses = outside.iter().filter_map(|e| Some((id(e)?, address(e)?)));
+        let by_id = inside
+            .iter()
+            .filter_map(|e| Some((id(e)?, relation(e, folder)?)));
         Ok(Self {
             by_id: by_id.collect(),
+            addresses: addresses.collect(),
         })
+    }
+
+    /// Where a link leads to, if it may be shown.
+    pub(crate) fn address(&self, id: &str) -> Option<&str> {
+        self.addresses.get(id).map(String::as_str)
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<&Relation> {
@@ -68,6 +80,11 @@ fn relation(element: &Element, folder: &str) -> Option<Relation> {
     let kind = element.attribute("Type")?.rsplit('/').next()?.to_owned();
     let target = resolve(folder, element.attribute("Target")?);
     Some(Relation { kind, target })
+}
+
+fn address(element: &Element) -> Option<String> {
+    let is_link = element.attribute("Type")?.ends_with("/hyperlink");
+    safe_target(element.attribute("Target").filter(|_| is_link)?)
 }
 
 /// A target relative to a folder of the archive; it cannot leave the archive.

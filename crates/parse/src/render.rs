@@ -214,7 +214,8 @@ fn with_links<'t>(atom: &Atom, text: &'t str) -> Cow<'t, str> {
     let is_verbatim = matches!(atom.kind, AtomKind::Code { .. } | AtomKind::Formula);
     let outward = |link: &&model::Link| {
         // Cells of a table, and lines, each stand for themselves.
-        !is_verbatim && !link.target.starts_with('#') && !link.text.contains(['|', '\n'])
+        let is_whole = !link.text.contains(['|', '\n']);
+        !is_verbatim && !link.target.starts_with('#') && is_whole && !shows_itself(link)
     };
     let mut links = atom.links.iter().filter(outward).peekable();
     if links.peek().is_none() {
@@ -230,6 +231,12 @@ fn with_links<'t>(atom: &Atom, text: &'t str) -> Cow<'t, str> {
     }
     out.push_str(&text[from..]);
     Cow::Owned(out)
+}
+
+/// Words that are the address need it no second time.
+fn shows_itself(link: &model::Link) -> bool {
+    let target = link.target.trim_start_matches("mailto:");
+    target.trim_end_matches('/') == link.text.trim_end_matches('/')
 }
 
 fn write_link(out: &mut String, words: &str, target: &str) {

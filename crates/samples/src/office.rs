@@ -2,7 +2,7 @@
 
 use crate::{archive, archive_of_bytes};
 
-const W: &str = r#"xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main""#;
+const W: &str = r#"xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships""#;
 
 /// What an office suite wants to know of the parts before it reads one; our reader does not.
 const CONTENT_TYPES: &str = r#"<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/>
@@ -16,7 +16,11 @@ fn relations(entries: &[(&str, &str, &str)]) -> String {
     let entries: String = entries
         .iter()
         .map(|(id, kind, target)| {
-            format!(r#"<Relationship Id="{id}" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/{kind}" Target="{target}"/>"#)
+            let outside = match *kind {
+                "hyperlink" => r#" TargetMode="External""#,
+                _ => "",
+            };
+            format!(r#"<Relationship Id="{id}" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/{kind}" Target="{target}"{outside}/>"#)
         })
         .collect();
     format!(
@@ -57,6 +61,8 @@ pub fn docx(body: &str) -> Vec<u8> {
                 ("r2", "numbering", "numbering.xml"),
                 ("r3", "footnotes", "footnotes.xml"),
                 ("r4", "header", "header1.xml"),
+                ("r5", "hyperlink", "https://example.org/mills"),
+                ("r6", "hyperlink", "javascript:alert(1)"),
             ]),
         ),
         ("word/styles.xml", &styles),
@@ -100,6 +106,16 @@ pub fn docx_body() -> String {
             ),
         ),
         paragraph("", &format!("{}{field}", run("See page "))),
+        paragraph(
+            "",
+            &format!(
+                r#"{}<w:hyperlink r:id="r5">{}</w:hyperlink>{}<w:hyperlink r:id="r6">{}</w:hyperlink>."#,
+                run("See "),
+                run("all mills"),
+                run(", not "),
+                run("this"),
+            ),
+        ),
         paragraph(&list(1, 0), &run("one")),
         paragraph(&list(1, 1), &run("inner")),
         paragraph(&list(1, 0), &run("two")),

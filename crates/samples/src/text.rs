@@ -57,7 +57,9 @@ pub const PAGE: &str = r##"<!doctype html><html lang="en"><head><title>On mills<
 <style>.x{}</style><script>var secret = 1;</script></head><body>
 <nav><ul><li><a href="/">Home</a></li><li><a href="/news">News</a></li><li><a href="/about">About us</a></li></ul></nav>
 <div class="content"><h1 id="top">On mills <a href="#top">¶</a></h1>
-<p>Mills grind grain, and have done so for a very long time, in many places, with wind, water and muscle, as anyone may see.</p>
+<p>Mills grind grain, and have done so for a very long time, in many places, with wind, water and
+<a href="https://example.org/muscle">muscle,
+as anyone</a> may <a href="/see">see</a>.</p>
 <p>The stones are dressed with care, the grooves cut deep, the wood oiled, the wheel greased, and then the water does the rest of it.</p>
 <h2 id="parts">Parts</h2>
 <ol start="3"><li>The wheel<ul><li>its buckets</li></ul></li><li>The stones</li></ol>

@@ -3,8 +3,9 @@
 use model::AtomKind;
 
 use crate::Error;
-use crate::builder::{Piece, TextBuilder};
+use crate::builder::{Leads, Piece, TextBuilder};
 use crate::listing::Listing;
+use crate::ooxml::Relations;
 use crate::xml::Element;
 
 use super::inline::{self, Cited, Inline};
@@ -15,25 +16,48 @@ use super::table;
 pub(super) struct Body<'a> {
     /// The name of the part it is read from.
     part: &'a str,
+    relations: &'a Relations,
     styles: &'a Styles,
     numbering: Numbering,
     out: &'a mut TextBuilder,
     cited: Cited,
     /// Lines of code that follow one another are one listing.
     code: Listing,
-    /// Text of a paragraph whose end was deleted, and where it stood: it goes on in the next.
-    joined: Option<(String, (u64, u64))>,
+    /// A paragraph whose end was deleted: it goes on in the next.
+    joined: Option<Joined>,
+}
+
+#[derive(Debug, Default)]
+struct Joined {
+    text: String,
+    links: Vec<Leads>,
+    source: (u64, u64),
+}
+
+impl Joined {
+    fn add(&mut self, text: &str, links: Vec<Leads>) {
+        let before = self.text.len();
+        self.text.push_str(text);
+        let room = inline::MOST_LINKS - self.links.len();
+        self.links
+            .extend(links.into_iter().take(room).map(|link| Leads {
+                words: before + link.words.start..before + link.words.end,
+                target: link.target,
+            }));
+    }
 }
 
 impl<'a> Body<'a> {
     pub(super) fn new(
         part: &'a str,
+        relations: &'a Relations,
         styles: &'a Styles,
         numbering: Numbering,
         out: &'a mut TextBuilder,
     ) -> Self {
         Self {
             part,
+            relations,
             styles,
             numbering,
             out,
@@ -68,8 +92,9 @@ impl<'a> Body<'a> {
 
     pub(super) fn finish(mut self) -> Result<Cited, Error> {
         self.code.flush(self.part, self.out)?;
-        if let Some((rest, source)) = self.joined.take() {
-            self.push(Piece::new(AtomKind::Paragraph, rest), source)?;
+        if let Some(rest) = self.joined.take() {
+            let piece = Piece::new(AtomKind::Paragraph, rest.text).with_links(rest.links);
+            self.push(piece, rest.source)?;
         }
         Ok(self.cited)
     }
@@ -77,19 +102,22 @@ impl<'a> Body<'a> {
     fn paragraph(&mut self, paragraph: &Element) -> Result<(), Error> {
         let mut inline = inline::read(paragraph, &mut self.cited);
         let properties = paragraph.child("w:pPr");
+        let mut whole = self.joined.take().unwrap_or_else(|| Joined {
+            source: paragraph.source,
+            ..Joined::default()
+        });
+        whole.add(&inline.text, inline.links(self.relations));
+        whole.source.1 = paragraph.source.1;
         if properties.is_some_and(|p| p.at(&["w:rPr", "w:del"]).is_some()) {
-            let (joined, source) = self
-                .joined
-                .get_or_insert_with(|| (String::new(), paragraph.source));
-            joined.push_str(&inline.text);
-            source.1 = paragraph.source.1;
+            self.joined = Some(whole);
             return self.boxes(&inline);
         }
-        let mut source = paragraph.source;
-        if let Some((joined, before)) = self.joined.take() {
-            inline.text.insert_str(0, &joined);
-            source.0 = before.0;
-        }
+        let Joined {
+            text,
+            links,
+            source,
+        } = whole;
+        inline.text = text;
         let style = properties.and_then(|p| p.value("w:pStyle"));
         let role = self.role(properties, style);
         let marker = self.marker(properties, style, &inline);
@@ -98,6 +126,8 @@ impl<'a> Body<'a> {
             return self.boxes(&inline);
         }
         let piece = self.piece(role, marker, properties, &inline);
+        let links = moved(links, &inline.text, &piece.text);
+        let piece = piece.with_links(links);
         self.push(piece.with_anchor(inline.anchor.clone()), source)?;
         for picture in &inline.pictures {
             self.push(Piece::new(AtomKind::Figure, picture.as_str()), source)?;
@@ -223,4 +253,19 @@ impl<'a> Body<'a> {
         self.code.flush(self.part, self.out)?;
         self.out.push(piece.from_part(self.part, source))
     }
+}
+
+/// Links of a paragraph in the text that was made of it: trimmed, perhaps behind a number.
+fn moved(links: Vec<Leads>, written: &str, text: &str) -> Vec<Leads> {
+    let body = written.trim();
+    let Some(label) = text.strip_suffix(body).map(str::len) else {
+        return Vec::new();
+    };
+    let before = written.len() - written.trim_start().len();
+    let place = |at: usize| label + at.saturating_sub(before).min(body.len());
+    let moved = links.into_iter().map(|link| Leads {
+        words: place(link.words.start)..place(link.words.end),
+        target: link.target,
+    });
+    moved.filter(|link| !link.words.is_empty()).collect()
 }

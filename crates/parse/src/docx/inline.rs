@@ -1,8 +1,16 @@
 //! The text of a paragraph: runs, fields, breaks, notes, pictures, formulas.
 
+use std::ops::Range;
+
+use crate::builder::Leads;
+use crate::ooxml::Relations;
+use crate::target::safe_target;
 use crate::xml::{Element, Node};
 
 use super::{math, symbol, table};
+
+/// Links of one paragraph: each of them may repeat one long address.
+pub(super) const MOST_LINKS: usize = 2_000;
 
 /// What a paragraph holds besides its text.
 #[derive(Debug, Default)]
@@ -15,14 +23,25 @@ pub(super) struct Inline<'a> {
     pub(super) anchor: Option<String>,
     /// How much of the text is mathematics.
     pub(super) formula_bytes: usize,
-    fields: Vec<FieldPart>,
+    fields: Vec<Field>,
+    /// Words that lead somewhere, in the order in which they end.
+    leads: Vec<(Range<usize>, Lead)>,
 }
 
-/// Whether we are in the instruction of a field, or in its result.
-#[derive(Debug, PartialEq, Eq)]
-enum FieldPart {
-    Instruction,
-    Result,
+/// Where some words lead to, as the document says it.
+#[derive(Debug)]
+enum Lead {
+    /// By a relationship of its part.
+    Relation(String),
+    Address(String),
+}
+
+/// A field we are in: its instruction as far as it was read, or where its result begins and
+/// the address it is shown for, if it is a link.
+#[derive(Debug)]
+enum Field {
+    Instruction(String),
+    Result { from: usize, leads: Option<String> },
 }
 
 /// Notes in the order they are cited; a note's number is its place here.
@@ -106,6 +125,8 @@ impl<'a> Inline<'a> {
             // As if every change had been accepted.
             "w:del" | "w:moveFrom" | "w:pPr" | "w:rPr" | "w:sdtPr" | "w:sdtEndPr" | "w:rt" => {}
             "w:sdt" => self.control(element, cited),
+            "w:hyperlink" => self.link(element, cited),
+            "w:fldSimple" => self.simple_field(element, cited),
             "w:bookmarkStart" => self.bookmark(element),
             "m:oMath" | "m:oMathPara" => self.formula(element),
             "w:p" => {
@@ -114,6 +135,52 @@ impl<'a> Inline<'a> {
             }
             _ => self.content(element, cited),
         }
+    }
+
+    fn link(&mut self, element: &'a Element, cited: &mut Cited) {
+        let from = self.text.len();
+        self.content(element, cited);
+        if let Some(id) = element.related() {
+            let words = from..self.text.len();
+            self.leads.push((words, Lead::Relation(id.to_owned())));
+        }
+    }
+
+    fn simple_field(&mut self, element: &'a Element, cited: &mut Cited) {
+        let from = self.text.len();
+        self.content(element, cited);
+        let address = element.attribute("instr").and_then(address);
+        self.lead(from, address);
+    }
+
+    fn lead(&mut self, from: usize, address: Option<String>) {
+        if let Some(address) = address {
+            let words = from..self.text.len();
+            self.leads.push((words, Lead::Address(address)));
+        }
+    }
+
+    /// Its links that may be shown, in the order of their words; of nested ones the outer one.
+    pub(super) fn links(&self, relations: &Relations) -> Vec<Leads> {
+        let target = |lead: &Lead| match lead {
+            Lead::Relation(id) => relations.address(id).map(str::to_owned),
+            Lead::Address(address) => safe_target(address),
+        };
+        let shown = self.leads.iter().filter_map(|(words, lead)| {
+            let (words, target) = (words.clone(), target(lead)?);
+            Some(Leads { words, target })
+        });
+        let mut links: Vec<Leads> = shown.take(MOST_LINKS).collect();
+        links.sort_by_key(|link| (link.words.start, std::cmp::Reverse(link.words.end)));
+        let mut end = 0;
+        links.retain(|link| {
+            let is_apart = link.words.start >= end && !link.words.is_empty();
+            if is_apart {
+                end = link.words.end;
+            }
+            is_apart
+        });
+        links
     }
 
     /// A check box is told as Markdown tells it; other controls show their content.
@@ -156,8 +223,9 @@ impl<'a> Inline<'a> {
     fn run_part(&mut self, element: &'a Element, cited: &mut Cited) {
         match element.name.as_str() {
             "w:fldChar" => return self.field(element),
-            "w:delText" | "w:instrText" | "w:delInstrText" => return,
-            _ if self.fields.contains(&FieldPart::Instruction) => return,
+            "w:instrText" => return self.instruction(element),
+            "w:delText" | "w:delInstrText" => return,
+            _ if self.in_instruction() => return,
             _ => {}
         }
         match element.name.as_str() {
@@ -184,16 +252,36 @@ impl<'a> Inline<'a> {
         }
     }
 
+    fn in_instruction(&self) -> bool {
+        let is_instruction = |field: &Field| matches!(field, Field::Instruction(_));
+        self.fields.iter().any(is_instruction)
+    }
+
+    fn instruction(&mut self, element: &Element) {
+        if let Some(Field::Instruction(said)) = self.fields.last_mut() {
+            said.push_str(&element.text());
+        }
+    }
+
     fn field(&mut self, element: &Element) {
         match element.attribute("fldCharType") {
-            Some("begin") if self.fields.len() < 64 => self.fields.push(FieldPart::Instruction),
+            Some("begin") if self.fields.len() < 64 => {
+                self.fields.push(Field::Instruction(String::new()));
+            }
             Some("separate") => {
                 if let Some(field) = self.fields.last_mut() {
-                    *field = FieldPart::Result;
+                    let leads = match field {
+                        Field::Instruction(said) => address(said),
+                        Field::Result { .. } => None,
+                    };
+                    let from = self.text.len();
+                    *field = Field::Result { from, leads };
                 }
             }
             Some("end") => {
-                self.fields.pop();
+                if let Some(Field::Result { from, leads }) = self.fields.pop() {
+                    self.lead(from, leads);
+                }
             }
             _ => {}
         }
@@ -245,4 +333,12 @@ fn outermost<'a>(element: &'a Element, name: &str, found: &mut Vec<&'a Element>)
             outermost(child, name, found);
         }
     }
+}
+
+/// The address in a field's instruction, as in `HYPERLINK "https://example.org/" \o "a hint"`.
+fn address(instruction: &str) -> Option<String> {
+    let rest = instruction.trim_start().strip_prefix("HYPERLINK")?;
+    let quoted = rest.trim_start().strip_prefix('"')?;
+    let (address, _) = quoted.split_once('"')?;
+    Some(address.to_owned())
 }

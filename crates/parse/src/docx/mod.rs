@@ -42,7 +42,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
     let (footnotes, endnotes) = (part("footnotes")?, part("endnotes")?);
     furniture(&mut archive, &relations, "header", input.limits, &mut out)?;
     let before = out.position();
-    let mut body = Body::new(&main, &styles, numbering, &mut out);
+    let mut body = Body::new(&main, &relations, &styles, numbering, &mut out);
     let mut left_out = LeftOut::default();
     let read = read_body(&mut archive, &main, input.limits, |block| {
         left_out.note(block);

@@ -4,10 +4,12 @@ use model::AtomKind;
 
 use super::Source;
 use super::dom::{Dom, Id};
+use super::prose::prose;
 use super::table;
 use crate::Error;
-use crate::builder::{Piece, TextBuilder};
+use crate::builder::{Leads, Piece, TextBuilder};
 use crate::normal::collapsed;
+use crate::target::safe_target;
 
 pub(super) fn write(dom: &Dom, source: &Source<'_>, out: &mut TextBuilder) -> Result<(), Error> {
     let mut walk = Walk::new(dom, source, out);
@@ -38,6 +40,17 @@ struct Walk<'a> {
     open: Vec<Open>,
     /// The item whose first text has not come yet.
     item: Option<Option<String>>,
+    /// Of the text at hand.
+    links: Vec<Leads>,
+    /// The link we are in.
+    link: Option<OpenLink>,
+}
+
+struct OpenLink {
+    end: Id,
+    /// Where its words begin in the text at hand.
+    from: usize,
+    target: String,
 }
 
 struct Open {
@@ -68,11 +81,17 @@ impl<'a> Walk<'a> {
             anchor: None,
             open: Vec::new(),
             item: None,
+            links: Vec::new(),
+            link: None,
         }
     }
 
     /// Closes every element that ends before `id`.
     fn close_before(&mut self, id: Id) -> Result<(), Error> {
+        if self.link.as_ref().is_some_and(|link| link.end <= id) {
+            self.note_link();
+            self.link = None;
+        }
         while self.open.last().is_some_and(|open| open.end <= id) {
             self.flush()?;
             let closed = self.open.pop().expect("just looked at");
@@ -138,6 +157,10 @@ impl<'a> Walk<'a> {
             "img" => return self.picture(id),
             "math" => return self.formula(id),
             "a" if self.is_permalink(id) => return Ok(end),
+            "a" => {
+                self.open_link(id);
+                return Ok(id + 1);
+            }
             "td" | "th" => {
                 self.flush()?;
                 Is::Block
@@ -162,6 +185,32 @@ impl<'a> Walk<'a> {
         {
             self.anchor = Some(name.to_owned());
         }
+    }
+
+    /// An address within the site says nothing without the site's own, which nobody knows here.
+    fn open_link(&mut self, id: Id) {
+        let target = self.dom.attribute(id, "href").and_then(safe_target);
+        if let (None, Some(target)) = (&self.link, target) {
+            self.link = Some(OpenLink {
+                end: self.dom.node(id).end,
+                from: self.text.len(),
+                target,
+            });
+        }
+    }
+
+    /// The words of the open link so far; what follows of it stands in the next piece.
+    fn note_link(&mut self) {
+        let Some(link) = &mut self.link else {
+            return;
+        };
+        if link.from < self.text.len() {
+            self.links.push(Leads {
+                words: link.from..self.text.len(),
+                target: link.target.clone(),
+            });
+        }
+        link.from = 0;
     }
 
     fn first_number(&self, id: Id) -> u64 {
@@ -305,21 +354,24 @@ impl<'a> Walk<'a> {
     }
 
     fn flush(&mut self) -> Result<(), Error> {
+        self.note_link();
+        let links = std::mem::take(&mut self.links);
         let text = std::mem::take(&mut self.text);
         let place = self.place.take();
         if text.trim().is_empty() {
             return Ok(());
         }
         let kind = self.kind();
-        let text = match kind {
-            AtomKind::Code { .. } => text,
-            _ => lines(&text),
+        let (text, links) = match kind {
+            AtomKind::Code { .. } => (text, links),
+            _ => prose(&text, links),
         };
         if matches!(kind, AtomKind::ListItem { .. }) {
             self.item = None;
         }
         let anchor = self.anchor.take();
-        self.push(Piece::new(kind, text).with_anchor(anchor), place)
+        let piece = Piece::new(kind, text).with_anchor(anchor);
+        self.push(piece.with_links(links), place)
     }
 
     fn push(&mut self, piece: Piece, place: Option<(usize, usize)>) -> Result<(), Error> {
@@ -361,16 +413,6 @@ impl<'a> Walk<'a> {
             marker: marker.clone(),
         }
     }
-}
-
-/// Blanks collapsed, line by line.
-fn lines(text: &str) -> String {
-    let lines: Vec<String> = text
-        .split('\n')
-        .map(collapsed)
-        .filter(|l| !l.is_empty())
-        .collect();
-    lines.join("\n")
 }
 
 fn is_tex(encoding: &str) -> bool {

@@ -12,6 +12,7 @@ mod guard;
 mod main_content;
 mod measure;
 mod places;
+mod prose;
 mod scope;
 mod table;
 

@@ -8,9 +8,13 @@ use pulldown_cmark::{
 };
 
 use super::{Segment, front_matter, html_text};
-use crate::builder::{Piece, TextBuilder};
+use crate::builder::{Leads, Piece, TextBuilder};
 use crate::normal::collapsed;
+use crate::target::safe_target;
 use crate::{Budget, Error, Limits};
+
+/// Links of one block: each of them may repeat one long address.
+const MOST_LINKS: usize = 2_000;
 
 pub(super) fn segment(
     segment: &Segment,
@@ -66,6 +70,10 @@ struct Walk<'a> {
     row: Vec<String>,
     figures: u32,
     metadata: bool,
+    /// Of the text at hand.
+    links: Vec<Leads>,
+    /// Where the words of the link we are in begin, and where they lead to.
+    link: Option<(usize, String)>,
 }
 
 impl<'a> Walk<'a> {
@@ -85,6 +93,8 @@ impl<'a> Walk<'a> {
             row: Vec::new(),
             figures: 0,
             metadata: false,
+            links: Vec::new(),
+            link: None,
         }
     }
 
@@ -143,6 +153,11 @@ impl<'a> Walk<'a> {
                 self.table = Some(Table::default());
                 Ok(())
             }
+            Tag::Link { dest_url, .. } => {
+                let target = safe_target(&dest_url);
+                self.link = target.map(|target| (self.text.len(), target));
+                Ok(())
+            }
             Tag::Image { .. } => {
                 self.figures += 1;
                 Ok(())
@@ -157,8 +172,13 @@ impl<'a> Walk<'a> {
 
     fn end(&mut self, tag: TagEnd) -> Result<(), Error> {
         match tag {
+            TagEnd::Link => {
+                self.end_link();
+                Ok(())
+            }
             TagEnd::HtmlBlock => {
                 self.text = html_text::words(&self.text);
+                self.links.clear();
                 self.flush()
             }
             TagEnd::BlockQuote(_) => {
@@ -179,6 +199,7 @@ impl<'a> Walk<'a> {
             }
             TagEnd::TableCell => {
                 self.row.push(collapsed(&std::mem::take(&mut self.text)));
+                self.links.clear();
                 Ok(())
             }
             TagEnd::TableHead | TagEnd::TableRow => self.end_row(tag == TagEnd::TableHead),
@@ -195,6 +216,16 @@ impl<'a> Walk<'a> {
             | TagEnd::DefinitionListTitle
             | TagEnd::Table => self.flush(),
             _ => Ok(()),
+        }
+    }
+
+    fn end_link(&mut self) {
+        let Some((from, target)) = self.link.take() else {
+            return;
+        };
+        let words = from..self.text.len();
+        if from < words.end && self.links.len() < MOST_LINKS {
+            self.links.push(Leads { words, target });
         }
     }
 
@@ -286,6 +317,7 @@ impl<'a> Walk<'a> {
 
     fn flush(&mut self) -> Result<(), Error> {
         let text = std::mem::take(&mut self.text);
+        let links = std::mem::take(&mut self.links);
         let figures = std::mem::take(&mut self.figures);
         let Some((kind, range)) = self.open.take() else {
             return Ok(());
@@ -302,8 +334,8 @@ impl<'a> Walk<'a> {
             self.item = None;
         }
         let anchor = self.anchor.take();
-        self.out
-            .push(piece.from_source(start, end).with_anchor(anchor))
+        let piece = piece.from_source(start, end).with_anchor(anchor);
+        self.out.push(piece.with_links(links))
     }
 }
 

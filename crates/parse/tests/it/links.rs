@@ -144,3 +144,128 @@ fn brackets_in_words_and_addresses_do_not_end_a_link() {
         "{markdown}"
     );
 }
+
+fn html(body: &str) -> Parsed {
+    let page = format!("<html><body>{body}</body></html>");
+    let hints = Hints::of_filename("a.html");
+    parse::parse(page.as_bytes(), &hints, &Limits::default()).unwrap()
+}
+
+#[test]
+fn links_of_a_web_page_keep_their_words_over_lines_and_blocks() {
+    let parsed = html(
+        "<p>See  <a href=' https://example.org/a '>all\n the  mills</a>, or <a href='/b'>b</a>.</p>\
+         <a href='https://example.org/c'><p>One block</p><p>and another<br>line</p></a>\
+         <p><a href='https://example.org/d'>  </a>none</p>",
+    );
+    assert_eq!(
+        shown(&parsed),
+        [
+            ("all the mills", "https://example.org/a"),
+            ("One block", "https://example.org/c"),
+            ("and another\nline", "https://example.org/c"),
+        ]
+    );
+    let markdown = to_markdown(&parsed);
+    assert!(
+        markdown.starts_with("See [all the mills](https://example.org/a), or b.\n"),
+        "{markdown}"
+    );
+}
+
+#[test]
+fn words_that_are_their_own_address_are_written_once() {
+    let parsed = html(
+        "<p>At &lt;<a href='https://example.org/'>https://example.org</a>&gt; or \
+         <a href='mailto:ann@example.org'>ann@example.org</a>.</p>",
+    );
+    assert_eq!(links(&parsed).len(), 2);
+    assert_eq!(
+        to_markdown(&parsed),
+        "At <https://example.org> or ann@example.org.\n"
+    );
+}
+
+#[test]
+fn no_page_leads_to_what_runs_something() {
+    let parsed = html(
+        "<p><a href='javascript:alert(1)'>a</a> <a href='JAVA&#10;SCRIPT:x'>b</a> \
+         <a href='data:text/html,x'>c</a> <a href='file:///etc/passwd'>d</a></p>",
+    );
+    assert_eq!(shown(&parsed), []);
+    assert_eq!(to_markdown(&parsed), "a b c d\n");
+}
+
+fn docx(body: &str) -> Parsed {
+    let bytes = samples::office::docx(body);
+    parse::parse(&bytes, &Hints::default(), &Limits::default()).unwrap()
+}
+
+fn run(text: &str) -> String {
+    format!("<w:r><w:t xml:space=\"preserve\">{text}</w:t></w:r>")
+}
+
+#[test]
+fn links_of_a_word_document_are_known_by_relation_and_by_field() {
+    let field = |instruction: &str, words: &str| {
+        let mark = |kind: &str| format!(r#"<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>"#);
+        let said = format!("<w:r><w:instrText>{instruction}</w:instrText></w:r>");
+        [
+            mark("begin"),
+            said,
+            mark("separate"),
+            run(words),
+            mark("end"),
+        ]
+        .concat()
+    };
+    let list = r#"<w:pPr><w:pStyle w:val="H1"/><w:numPr><w:ilvl w:val="0"/><w:numId w:val="1"/></w:numPr></w:pPr>"#;
+    let body = [
+        format!(
+            r#"<w:p>{list}{}<w:hyperlink r:id="r5">{}</w:hyperlink></w:p>"#,
+            run("  Of "),
+            run("mills ")
+        ),
+        format!(
+            "<w:p>{}{} {}</w:p>",
+            run("by "),
+            field(r#" HYPERLINK &quot;https://example.org/f&quot; \\o &quot;x&quot; "#, "field"),
+            field(r#" HYPERLINK &quot;javascript:x&quot; "#, "no"),
+        ),
+        format!(
+            r#"<w:p><w:fldSimple w:instr='HYPERLINK "mailto:a@example.org"'>{}</w:fldSimple></w:p>"#,
+            run("Ann")
+        ),
+    ]
+    .concat();
+    let parsed = docx(&body);
+    assert_eq!(
+        shown(&parsed),
+        [
+            ("mills", "https://example.org/mills"),
+            ("field", "https://example.org/f"),
+            ("Ann", "mailto:a@example.org"),
+        ]
+    );
+    let markdown = to_markdown(&parsed);
+    assert!(
+        markdown.starts_with("# 1. Of [mills](https://example.org/mills)\n"),
+        "{markdown}"
+    );
+}
+
+#[test]
+fn one_long_address_under_every_word_costs_links_and_no_text() {
+    let address = format!("https://example.org/{}", "a".repeat(2_000));
+    let link = format!("<a href='{address}'>w</a> ");
+    let page = format!("<p>{}</p>", link.repeat(10_000));
+    let parsed = html(&page);
+    let bytes: usize = links(&parsed).iter().map(|link| link.target.len()).sum();
+    assert!(bytes < 5 << 20, "{bytes}");
+    assert_eq!(parsed.text.matches('w').count(), 10_000);
+    let said = &parsed.warnings[0].message;
+    assert!(
+        said.ends_with("links were left out: they are too many"),
+        "{said}"
+    );
+}

@@ -35,6 +35,9 @@ fn listing(bytes: &[u8], name: &str) -> String {
             })
             .unwrap_or_default();
         writeln!(out, "[{kind}]{anchor}{source}\n{text}").unwrap();
+        for link in &atom.links {
+            writeln!(out, "({} leads to {})", link.text, link.target).unwrap();
+        }
     }
     let (title, language) = (&parsed.title, &parsed.language);
     writeln!(
