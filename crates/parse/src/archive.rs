@@ -16,6 +16,8 @@ pub(crate) struct Archive<'a> {
     format: Format,
     limit: u64,
     left: Cell<u64>,
+    /// What is left for a part that is read ahead.
+    ahead: Cell<u64>,
 }
 
 impl<'a> Archive<'a> {
@@ -33,6 +35,7 @@ impl<'a> Archive<'a> {
             format,
             limit: limits.inflated_bytes,
             left: Cell::new(limits.inflated_bytes),
+            ahead: Cell::new(0),
         })
     }
 
@@ -56,6 +59,18 @@ impl<'a> Archive<'a> {
             left: &self.left,
             limit: self.limit,
         }))
+    }
+
+    /// The same for a look at what comes late in it: it is counted once it is read for good.
+    pub(crate) fn part_ahead(&mut self, name: &str) -> Result<Part<'_>, Error> {
+        self.ahead.set(self.left.get());
+        let found = self.zip.by_name(name);
+        let file = found.map_err(|cause| Error::damaged(self.format, cause))?;
+        Ok(Part {
+            inner: Box::new(file),
+            left: &self.ahead,
+            limit: self.limit,
+        })
     }
 
     pub(crate) fn read(&mut self, name: &str) -> Result<Option<Vec<u8>>, Error> {

@@ -197,7 +197,7 @@ pub fn xlsx() -> Vec<u8> {
         (
             "xl/worksheets/sheet1.xml",
             &format!(
-                r#"<worksheet {x}><sheetData><row><c r="A1" t="s"><v>0</v></c><c r="C1" t="s"><v>1</v></c></row><row><c r="A2" t="inlineStr"><is><t>rye</t></is></c><c r="B2"><v>30</v></c><c r="C2" s="1"><v>45000</v></c></row></sheetData></worksheet>"#
+                r#"<worksheet {x}><sheetData><row><c r="A1" t="s"><v>0</v></c><c r="C1" t="s"><v>1</v></c></row><row><c r="A2" t="inlineStr"><is><t>rye</t></is></c><c r="B2"><v>30</v></c><c r="C2" s="1"><v>45000</v></c></row><row><c r="A3"/><c r="B3"><v>31</v></c></row></sheetData><mergeCells count="2"><mergeCell ref="A2:A3"/><mergeCell ref="A1:B1"/></mergeCells></worksheet>"#
             ),
         ),
     ])

@@ -3,6 +3,7 @@
 
 mod cell;
 mod dates;
+mod merged;
 mod sheet;
 
 use model::{AtomKind, Parsed};
@@ -43,9 +44,11 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
         let name = sheet.attribute("name").unwrap_or_default();
         let heading = Piece::new(AtomKind::Heading { level: 1 }, name);
         out.push(heading.from_part(MAIN, sheet.source))?;
+        let merged = archive.part_ahead(&target).map(merged::find);
         let read = match archive.part(&target) {
             Ok(Some(part)) => {
-                let mut tables = sheet::Tables::new(&target, &cells, &mut out);
+                let merged = merged.unwrap_or_default();
+                let mut tables = sheet::Tables::new(&target, &cells, merged, &mut out);
                 tables.read(&mut Xml::new(part, FORMAT, limits))
             }
             Err(cause) => Err(cause),

@@ -5,6 +5,7 @@ use std::io::Read;
 use model::Table;
 
 use super::cell::Cells;
+use super::merged::Merged;
 use crate::Error;
 use crate::builder::{Piece, TextBuilder};
 use crate::xml::{Element, Token, Xml};
@@ -13,7 +14,7 @@ use crate::xml::{Element, Token, Xml};
 const ROWS: usize = 50;
 const BYTES: usize = 8 << 10;
 /// Columns beyond this are not placed by their letter: a lone cell far out would cost a row of blanks.
-const WIDEST: usize = 512;
+pub(super) const WIDEST: usize = 512;
 
 /// Rows on their way into tables.
 pub(super) struct Tables<'a> {
@@ -26,14 +27,24 @@ pub(super) struct Tables<'a> {
     bytes: usize,
     /// Where the rows since the last table stand.
     source: Option<(u64, u64)>,
+    merged: Merged,
+    /// The number of the last row, from 1.
+    row: u32,
 }
 
 impl<'a> Tables<'a> {
-    pub(super) fn new(part: &'a str, cells: &'a Cells, out: &'a mut TextBuilder) -> Self {
+    pub(super) fn new(
+        part: &'a str,
+        cells: &'a Cells,
+        merged: Merged,
+        out: &'a mut TextBuilder,
+    ) -> Self {
         Self {
             part,
             cells,
             out,
+            merged,
+            row: 0,
             header: Vec::new(),
             rows: Vec::new(),
             bytes: 0,
@@ -54,7 +65,11 @@ impl<'a> Tables<'a> {
                 && element.name == "x:row"
             {
                 let tree = xml.tree_so_far(element)?;
-                self.push(row(&tree, self.cells), tree.source)?;
+                let number = tree.attribute("r").and_then(|r| r.parse().ok());
+                self.row = number.unwrap_or(self.row.saturating_add(1));
+                let mut cells = row(&tree, self.cells);
+                self.merged.fill(self.row, &mut cells);
+                self.push(cells, tree.source)?;
             }
         }
         xml.ended()
@@ -111,7 +126,7 @@ fn row(row: &Element, cells: &Cells) -> Vec<String> {
 }
 
 /// The column of a place such as `BC12`, counted from 0.
-fn column(place: &str) -> Option<usize> {
+pub(super) fn column(place: &str) -> Option<usize> {
     let letters = place.bytes().take_while(u8::is_ascii_uppercase).take(4);
     let number = letters.fold(0usize, |n, letter| n * 26 + usize::from(letter - b'A') + 1);
     number.checked_sub(1)

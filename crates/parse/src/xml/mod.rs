@@ -17,7 +17,7 @@ use quick_xml::name::ResolveResult;
 use crate::archive::from_io;
 use crate::{Budget, Error, Format, Limits};
 
-use utf8::Utf8;
+pub(crate) use utf8::Utf8;
 
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Element {

@@ -8,7 +8,7 @@ use crate::encoding::{Charset, Decoding, declared};
 const HEAD: usize = 256;
 const PIECE: usize = 16 << 10;
 
-pub(super) struct Utf8<R> {
+pub(crate) struct Utf8<R> {
     inner: R,
     written: Written,
     /// To be handed out before more is read.
@@ -27,7 +27,7 @@ enum Written {
 }
 
 impl<R: Read> Utf8<R> {
-    pub(super) fn new(inner: R) -> Self {
+    pub(crate) fn new(inner: R) -> Self {
         Self {
             inner,
             written: Written::Unknown,

@@ -71,3 +71,44 @@ fn a_hidden_sheet_is_named_as_left_out() {
     let said: Vec<&str> = parsed.warnings.iter().map(|w| w.message.as_str()).collect();
     assert_eq!(said, ["hidden sheets were not read: `Unseen`"]);
 }
+
+#[test]
+fn a_cell_merged_over_rows_stands_in_each_that_says_something() {
+    let cell = |place: &str, text: &str| {
+        format!(r#"<c r="{place}" t="inlineStr"><is><t>{text}</t></is></c>"#)
+    };
+    let rows = [
+        vec![cell("A1", "mill"), cell("B1", "year"), cell("C1", "sacks")],
+        vec![cell("A2", "upper"), cell("B2", "1820"), cell("C2", "30")],
+        vec![cell("B3", "1821"), cell("C3", "31")],
+        vec![cell("A4", " ")],
+        vec![cell("A5", "note"), cell("B5", "over columns")],
+    ];
+    let rows: String = rows
+        .iter()
+        .enumerate()
+        .map(|(n, cells)| format!(r#"<row r="{}">{}</row>"#, n + 1, cells.concat()))
+        .collect();
+    let merged = r#"<mergeCells><mergeCell ref="A2:A4"/><mergeCell ref="B5:C5"/><mergeCell ref="C3:C1048576"/></mergeCells>"#;
+    let bytes = archive(&[
+        (
+            "xl/workbook.xml",
+            &format!(r#"<workbook {X}><sheets><sheet name="S" r:id="r1"/></sheets></workbook>"#),
+        ),
+        (
+            "xl/_rels/workbook.xml.rels",
+            r#"<Relationships><Relationship Id="r1" Type="x/worksheet" Target="worksheets/sheet1.xml"/></Relationships>"#,
+        ),
+        (
+            "xl/worksheets/sheet1.xml",
+            &format!("<worksheet {X}><sheetData>{rows}</sheetData>{merged}</worksheet>"),
+        ),
+    ]);
+    let parsed = parse::parse(&bytes, &Hints::default(), &Limits::default()).unwrap();
+    let markdown = parse::to_markdown(&parsed);
+    let expected = "# S\n\n\
+        | mill | year | sacks |\n| --- | --- | --- |\n\
+        | upper | 1820 | 30 |\n| upper | 1821 | 31 |\n\n\
+        | note | over columns | 31 |\n| --- | --- | --- |\n";
+    assert_eq!(markdown, expected);
+}
