@@ -41,7 +41,7 @@ pub fn pdf(pages: &[Page<'_>]) -> Vec<u8> {
 }
 
 /// Two pages as a press would print them: running heads, an outline, headings, a hyphen at
-/// a line end, a list, a ruled table, a drawn form and a link.
+/// a line end, a list, a ruled table, a drawn form, a link and two fields that are filled in.
 pub fn leaflet() -> Vec<u8> {
     let line = |font: &str, size: u8, x: u16, y: u16, text: &str| {
         format!("BT /{font} {size} Tf {x} {y} Td ({text}) Tj ET\n")
@@ -85,6 +85,7 @@ pub fn leaflet() -> Vec<u8> {
             680,
             "The miller, whose name stands over the door.",
         ),
+        line("R", 11, 72, 640, "Name:"),
         "q 1 0 0 1 72 600 cm /X Do Q\n".to_owned(),
     ];
     let stream = |dict: &str, content: &str| {
@@ -93,10 +94,10 @@ pub fn leaflet() -> Vec<u8> {
             content.len()
         )
     };
-    let page = |content: u8| {
+    let page = |content: u8, notes: &str| {
         format!(
             "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents {content} 0 R\
-             /Resources<</Font<</R 3 0 R/B 4 0 R>>/XObject<</X 9 0 R>>>>/Annots[10 0 R]>>"
+             /Resources<</Font<</R 3 0 R/B 4 0 R>>/XObject<</X 9 0 R>>>>/Annots[{notes}]>>"
         )
     };
     let font = |name: &str| {
@@ -107,9 +108,9 @@ pub fn leaflet() -> Vec<u8> {
         "<</Type/Pages/Kids[5 0 R 7 0 R]/Count 2>>".to_owned(),
         font("Helvetica"),
         font("Helvetica-Bold"),
-        page(6),
+        page(6, "10 0 R"),
         stream("", &first.concat()),
-        page(8),
+        page(8, "10 0 R 13 0 R 14 0 R"),
         stream("", &second.concat()),
         stream(
             "/Type/XObject/Subtype/Form/BBox[0 0 200 50]/Resources<</Font<</R 3 0 R>>>>",
@@ -119,6 +120,16 @@ pub fn leaflet() -> Vec<u8> {
             .to_owned(),
         "<</Type/Outlines/First 12 0 R/Last 12 0 R/Count 1>>".to_owned(),
         "<</Title(Of water mills)/Parent 11 0 R/Dest[5 0 R/Fit]>>".to_owned(),
+        "<</Type/Annot/Subtype/Widget/FT/Tx/T(name)/V(Anna)/Rect[108 636 208 652]\
+         /AP<</N 15 0 R>>>>"
+            .to_owned(),
+        "<</Type/Annot/Subtype/Widget/Parent<</FT/Ch/T(grain)/V(rye flour)>>\
+         /Rect[72 560 172 576]>>"
+            .to_owned(),
+        stream(
+            "/Type/XObject/Subtype/Form/BBox[0 0 50 8]/Resources<</Font<</R 3 0 R>>>>",
+            "/Tx BMC q BT /R 5.5 Tf 1 2 Td (Anna M.) Tj ET Q EMC",
+        ),
     ])
 }
 

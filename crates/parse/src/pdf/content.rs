@@ -14,8 +14,9 @@ use hayro_syntax::content::ops::TypedInstruction as Op;
 use hayro_syntax::object::{Array, Dict, Name, Number, Object, ObjectIdentifier, Stream};
 use hayro_syntax::page::{Page, Resources};
 
+use super::fields::{self, Field};
 use super::font::Fonts;
-use super::glyph::{Content, Glyph, Rect};
+use super::glyph::{Content, Face, Glyph, Rect};
 use super::inflate::Inflater;
 use super::marks::Marks;
 use super::path::Path;
@@ -98,6 +99,10 @@ pub(super) fn read_page<'a>(
         out: Content::default(),
     };
     reader.run(&stream, page.resources());
+    reader.marks = Marks::new(hidden);
+    for field in fields::filled(page) {
+        reader.fill_in(&field, to_page, page.resources());
+    }
     reader.out.cut_short = reader.inflater.spent();
     reader.out.damaged = reader.inflater.damaged();
     reader.out
@@ -369,6 +374,52 @@ impl<'a> Reader<'a, '_> {
         self.run(&data, own.as_ref().unwrap_or(resources));
         self.depth -= 1;
         (self.state, self.text_matrix, self.line_matrix) = before;
+    }
+
+    /// What a field shows: as it is drawn, or else its words.
+    fn fill_in(&mut self, field: &Field<'a>, to_page: Affine, resources: &Resources<'a>) {
+        let before = self.out.glyphs.len();
+        if let Some(drawn) = &field.drawn {
+            self.state = State::new(to_page * drawn.placed);
+            self.draw_form(&drawn.form, resources);
+        }
+        if self.out.glyphs.len() == before {
+            self.write_in(field, to_page);
+        }
+    }
+
+    /// Words in the place of a field, as large as it lets them be.
+    fn write_in(&mut self, field: &Field<'a>, to_page: Affine) {
+        let lines: Vec<&str> = field.said.lines().collect();
+        let pitch = field.area.height() / lines.len().max(1) as f64;
+        let size = (pitch * 0.7).clamp(1.0, 12.0);
+        let mut y = field.area.y1 - (pitch + size * 0.6) / 2.0;
+        for line in lines {
+            let mut x = field.area.x0 + 2.0;
+            for word in line.split_whitespace() {
+                let width = word.chars().count() as f64 * size * 0.5;
+                self.write_word(word, to_page * Affine::translate((x, y)), size, width);
+                x += width + size * 0.3;
+            }
+            y -= pitch;
+        }
+    }
+
+    fn write_word(&mut self, word: &str, at: Affine, size: f64, width: f64) {
+        let [a, b, c, d, x, y] = at.as_coeffs();
+        let glyph = Glyph {
+            text: self.fonts.texts.intern(word),
+            x: x as f32,
+            y: y as f32,
+            advance: (width * a.hypot(b)) as f32,
+            size: (size * c.hypot(d)) as f32,
+            angle: b.atan2(a).to_degrees().round() as i16,
+            face: Face::default(),
+            artifact: false,
+        };
+        if self.paper.holds(glyph.x, glyph.y) {
+            self.out.glyphs.push(glyph);
+        }
     }
 
     /// Puts replacement text in the place of the glyphs it replaces.

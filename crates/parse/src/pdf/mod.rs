@@ -28,6 +28,8 @@ mod path;
 
 mod inflate;
 
+mod fields;
+
 mod content;
 
 mod fragment;

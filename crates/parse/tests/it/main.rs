@@ -2,6 +2,7 @@
 
 mod columns;
 mod encodings;
+mod fields;
 mod furniture;
 mod gaps;
 mod hostile;
