@@ -73,11 +73,8 @@ impl House {
             engine = engine.reranked_by(reranker);
         }
         let engine = Arc::new(engine);
-        // The lock is ours, so whoever held leases here is dead.
-        // The folder is ours alone, and so is a catalog inside it; a shared one is not.
-        if config.catalog.url.is_empty() {
-            engine.take_over().await?;
-        }
+        // The lock is ours, and the catalog is this folder's: whoever held leases in it is dead.
+        engine.take_over().await?;
         let (first, password) = first_start(&engine, folder, config).await?;
         let stop = CancellationToken::new();
         let gateway = Gateway::new(
