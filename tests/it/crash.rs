@@ -50,6 +50,24 @@ fn dying_at_every_durable_effect_changes_nothing() {
     }
 }
 
+#[test]
+fn a_command_is_given_again_only_where_nothing_was_begun() {
+    let folder = Folder::of(&[("note.txt", "The miller is out.\n")]);
+    let args = [
+        "--point",
+        "app.write_secrets",
+        "--point",
+        "catalog.activate",
+    ];
+    for line in outcomes(&Mill::sqlite(), &folder, &args) {
+        let expected = match text(&line["point"]) {
+            "app.write_secrets" => "repeated",
+            _ => "resumed",
+        };
+        assert_eq!(line["restart"], expected, "{line}");
+    }
+}
+
 #[tokio::test]
 async fn dying_between_steps_changes_nothing_on_postgres() {
     let folder = Folder::of(&[("note.txt", "The miller is out.\n")]);
@@ -64,14 +82,12 @@ async fn dying_between_steps_changes_nothing_on_postgres() {
     outcomes(&Mill::postgres().await, &folder, &args);
 }
 
-#[test]
-fn an_effect_out_of_order_is_caught() {
-    let mill = Mill::sqlite();
-    let folder = mixed();
+/// What is found wrong with a bug planted, which may only die at one point.
+fn caught(mill: &Mill, folder: &Folder, plant: &str, point: &str) -> Vec<Value> {
     let output = mill
         .command(&["crash-test", path(folder.path()), "--json"])
-        .args(["--point", "index.flush"])
-        .env("GRISTMILL_PLANT", "marks_too_early")
+        .args(["--point", point])
+        .env("GRISTMILL_PLANT", plant)
         .output()
         .expect("the binary starts");
     assert!(!output.status.success());
@@ -79,11 +95,40 @@ fn an_effect_out_of_order_is_caught() {
     let lines = told
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).expect("every line is a JSON object"));
-    let caught: Vec<_> = lines.filter(|line| line["ok"] == false).collect();
+    lines.filter(|line| line["ok"] == false).collect()
+}
+
+#[test]
+fn an_effect_out_of_order_is_caught() {
+    let caught = caught(&Mill::sqlite(), &mixed(), "marks_too_early", "index.flush");
     assert!(
         caught
             .iter()
             .any(|line| line["lost"].as_u64() > Some(0) && line["point"] == "index.flush"),
         "chunks are lost where the flush did not happen: {caught:#?}"
     );
+}
+
+#[test]
+fn what_a_job_has_lost_is_not_hidden_by_ingesting_again() {
+    let folder = Folder::of(&[("a.txt", "The miller is out.\n"), ("b.txt", "So is she.\n")]);
+    let (plant, point) = ("moves_cursor_too_early", "catalog.admit_batch");
+    let caught = caught(&Mill::sqlite(), &folder, plant, point);
+    let lost = |line: &&Value| line["lost"].as_u64() > Some(0) && line["restart"] == "resumed";
+    assert!(caught.iter().any(|line| lost(&line)), "{caught:#?}");
+
+    // The same bug and the same death, and the user's own retry afterwards: nothing to be seen.
+    let mill = Mill::sqlite();
+    let ingest = |crash: Option<&str>| {
+        let crash = crash.map(|at| ("GRISTMILL_CRASH_AT", at));
+        mill.command(&["ingest", path(folder.path()), "--json"])
+            .env("GRISTMILL_PLANT", plant)
+            .envs(crash)
+            .output()
+            .expect("the binary starts")
+            .status
+    };
+    assert_eq!(ingest(Some("catalog.admit_batch:after:1")).code(), None);
+    assert!(ingest(None).success());
+    assert_eq!(mill.lines(&["documents", "--json"]).len(), 2);
 }

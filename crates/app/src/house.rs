@@ -319,7 +319,9 @@ fn engine_settings(folder: &Folder, config: &Config) -> engine::Settings {
         },
         file_limit: config.upload.max_mb << 20,
         #[cfg(debug_assertions)]
-        marks_too_early: std::env::var("GRISTMILL_PLANT").is_ok_and(|bug| bug == "marks_too_early"),
+        plant: std::env::var("GRISTMILL_PLANT")
+            .ok()
+            .and_then(|name| engine::Plant::named(&name)),
         ..engine::Settings::default()
     }
 }

@@ -93,7 +93,7 @@ impl Engine {
 
     async fn settled(&self, receipt: &index::Receipt) -> Result<index::Flush, Error> {
         #[cfg(debug_assertions)]
-        if self.settings.marks_too_early {
+        if self.settings.plant == Some(crate::Plant::MarksTooEarly) {
             return Ok(index::Flush(0));
         }
         Ok(receipt.durable().await?)

@@ -113,6 +113,10 @@ impl Engine {
             // Before the batch that ends the listing: killed here, it is listed again.
             self.remove_unseen(listing, &batch).await?;
         }
+        #[cfg(debug_assertions)]
+        if self.settings.plant == Some(crate::Plant::MovesCursorTooEarly) {
+            self.move_cursor(&listing.claim, &batch).await?;
+        }
         loop {
             let now = self.parts.clock.now();
             let catalog = &self.parts.catalog;
@@ -134,6 +138,21 @@ impl Engine {
         } else {
             Turn::More
         })
+    }
+
+    /// Past a batch that is not admitted yet.
+    #[cfg(debug_assertions)]
+    async fn move_cursor(&self, claim: &JobClaim, batch: &Batch) -> Result<(), Error> {
+        let moved = Batch {
+            admissions: Vec::new(),
+            seen: Vec::new(),
+            problems: Vec::new(),
+            cursor: batch.cursor.clone(),
+            exhausted: false,
+        };
+        let now = self.parts.clock.now();
+        self.parts.catalog.admit_batch(claim, moved, now).await?;
+        Ok(())
     }
 
     /// Originals kept for a batch of a job that was canceled meanwhile, but for those others

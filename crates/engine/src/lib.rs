@@ -84,10 +84,30 @@ pub struct Settings {
     pub file_limit: u64,
     /// Where the stores lie, if on this machine.
     pub local: Option<backup::Local>,
-    /// A bug on purpose: units are marked done before their chunks are durable. For the
-    /// proof that `crash-test` would notice; no release has it.
+    /// A bug on purpose, for the proof that `crash-test` would notice; no release has one.
     #[cfg(debug_assertions)]
-    pub marks_too_early: bool,
+    pub plant: Option<Plant>,
+}
+
+/// An effect out of order.
+#[cfg(debug_assertions)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Plant {
+    /// Units are marked done before their chunks are durable.
+    MarksTooEarly,
+    /// A job's cursor is moved past a batch before the batch is admitted.
+    MovesCursorTooEarly,
+}
+
+#[cfg(debug_assertions)]
+impl Plant {
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "marks_too_early" => Some(Self::MarksTooEarly),
+            "moves_cursor_too_early" => Some(Self::MovesCursorTooEarly),
+            _ => None,
+        }
+    }
 }
 
 impl Default for Settings {
@@ -102,7 +122,7 @@ impl Default for Settings {
             file_limit: 50 << 20,
             local: None,
             #[cfg(debug_assertions)]
-            marks_too_early: false,
+            plant: None,
         }
     }
 }

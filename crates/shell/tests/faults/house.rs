@@ -89,7 +89,7 @@ pub struct House {
 }
 
 impl House {
-    /// As the binary opens it, leases of the dead taken over where the catalog is ours alone.
+    /// As the binary opens it, leases of the dead taken over.
     pub async fn open(world: &World, weather: &Weather) -> anyhow::Result<Self> {
         let data = world.data();
         let url = match &world.url {
@@ -121,13 +121,12 @@ impl House {
         };
         let settings = engine::Settings {
             #[cfg(debug_assertions)]
-            marks_too_early: world.plant == Some(Plant::MarksTooEarly),
+            plant: (world.plant == Some(Plant::MarksTooEarly))
+                .then_some(engine::Plant::MarksTooEarly),
             ..engine::Settings::default()
         };
         let engine = Arc::new(Engine::new(settings, parts));
-        if world.url.is_none() {
-            engine.take_over().await?;
-        }
+        engine.take_over().await?;
         let first = plain
             .ensure_first_start(first_start(&engine), clock.now())
             .await?;

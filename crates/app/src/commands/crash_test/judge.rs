@@ -14,11 +14,31 @@ pub struct State {
     pub work: u64,
 }
 
+/// How a place was brought to its end after the death.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Restart {
+    /// By what was durable alone.
+    Resumed,
+    /// Nothing was durable or acknowledged yet: the command was given again.
+    Repeated,
+}
+
+impl Restart {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Resumed => "resumed",
+            Self::Repeated => "repeated",
+        }
+    }
+}
+
 #[derive(Debug)]
 pub struct Outcome {
     pub death: CrashAt,
     /// Whether the point was passed, and so died at.
     pub died: bool,
+    /// `None` where it did not die, or came to no end.
+    pub restart: Option<Restart>,
     pub state: Option<State>,
     /// Documents and chunks that are not there, and those that are there too often.
     pub lost: u64,
@@ -33,10 +53,18 @@ impl Outcome {
         Self {
             death: death.clone(),
             died: true,
+            restart: None,
             state: None,
             lost: 0,
             duplicated: 0,
             wrong: Some(why.to_owned()),
+        }
+    }
+
+    pub fn after(self, restart: Restart) -> Self {
+        Self {
+            restart: Some(restart),
+            ..self
         }
     }
 
@@ -55,6 +83,7 @@ pub fn judge(death: &CrashAt, calm: &State, state: State) -> Outcome {
     Outcome {
         death: death.clone(),
         died: true,
+        restart: None,
         lost: missing(|s| s.documents) + missing(|s| s.chunks),
         duplicated: surplus(|s| s.documents) + surplus(|s| s.chunks),
         wrong: wrong(calm, &state),

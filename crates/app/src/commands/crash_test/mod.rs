@@ -2,12 +2,14 @@
 //!
 //! The files are ingested by children of this program, each into a scratch place of its
 //! own. One runs undisturbed and counts every durable effect it passes. The others die
-//! at one of those effects, right before or right after it, are started again, and must
-//! end with the digest of the undisturbed one.
+//! at one of those effects, right before or right after it. A server is started then and told
+//! of nothing: what was begun must go on by itself, and end with the digest of the undisturbed
+//! one. The command is given again only where nothing was begun and nobody was told otherwise.
 
 mod judge;
 mod place;
 mod report;
+mod restart;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -20,9 +22,10 @@ use crate::cli::CrashTest;
 use crate::config::Config;
 use crate::explain::hinted;
 
-use judge::{Outcome, State, judge};
+use judge::{Outcome, Restart, State, judge};
 use place::{Ended, Place};
 use report::Report;
+use restart::{Began, Resumed};
 
 /// A restart that takes this many times as long as the undisturbed run has lost its way.
 const PATIENCE: u32 = 20;
@@ -125,8 +128,8 @@ impl Trials<'_> {
     /// `None` when the point was passed too seldom this time to die at it.
     async fn in_place(&self, place: &Place, death: &CrashAt) -> anyhow::Result<Option<Outcome>> {
         let paths = &self.args.paths;
-        match place.ingest(paths, Some(death), self.patience).await? {
-            Ended::Died => {}
+        let acknowledged = match place.ingest(paths, Some(death), self.patience).await? {
+            Ended::Died { acknowledged } => acknowledged,
             Ended::Exited if death.hit > 1 => return Ok(None),
             // What a clock sets off, such as a heartbeat, not every run has time for.
             Ended::Exited => {
@@ -136,14 +139,28 @@ impl Trials<'_> {
             Ended::Stuck => {
                 return Ok(Some(Outcome::failed(death, "the run came to no end")));
             }
-        }
-        let again = place.ingest(paths, None, self.patience).await?;
-        let Ended::Exited = again else {
-            let why = "started again, it came to no end";
-            return Ok(Some(Outcome::failed(death, why)));
+        };
+        let began = match place.resume(self.patience).await? {
+            Resumed::Quiet(began) => began,
+            Resumed::Stuck { left } => {
+                let why = format!("started again, it came to no end: {left}");
+                return Ok(Some(Outcome::failed(death, &why)));
+            }
+        };
+        let restart = match began {
+            // Whoever gave the command was told nothing, and gives it again.
+            Began::Nothing if !acknowledged => {
+                let Ended::Exited = place.ingest(paths, None, self.patience).await? else {
+                    let why = "given again, it came to no end";
+                    return Ok(Some(Outcome::failed(death, why)));
+                };
+                Restart::Repeated
+            }
+            // Also where it was told otherwise: what was acknowledged and is not there is lost.
+            Began::Nothing | Began::Job => Restart::Resumed,
         };
         let state = place.verify(self.patience).await?;
-        Ok(Some(judge(death, &self.calm, state)))
+        Ok(Some(judge(death, &self.calm, state).after(restart)))
     }
 }
 

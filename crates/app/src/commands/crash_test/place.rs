@@ -1,6 +1,7 @@
 //! A scratch place to ingest into, and the children that do.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
 use std::time::Duration;
@@ -11,6 +12,7 @@ use durable::CrashAt;
 use tempfile::TempDir;
 use tokio::process::Command;
 
+use crate::commands::ingest::is_acknowledged;
 use crate::config::{Config, variables};
 use crate::explain::hinted;
 
@@ -19,12 +21,16 @@ use super::judge::State;
 /// A folder of its own, with its configuration, and a schema where the catalog is PostgreSQL.
 pub struct Place {
     folder: TempDir,
+    pub(super) config: Config,
     schema: Option<Scratch>,
 }
 
 pub enum Ended {
     /// At the point it was told to die at.
-    Died,
+    Died {
+        /// Whether it had said that its job would be done.
+        acknowledged: bool,
+    },
     Exited,
     Stuck,
 }
@@ -44,9 +50,15 @@ impl Place {
         let mut config = config.clone();
         config.data = folder.path().join("data");
         config.catalog.url = schema.as_ref().map(Scratch::url).unwrap_or_default();
-        let place = Self { folder, schema };
+        // A server of the trial's is nobody else's.
+        config.listen = (Ipv4Addr::LOCALHOST, 0).into();
+        let place = Self {
+            folder,
+            config,
+            schema,
+        };
         // Readable by its owner alone, as everything in a temporary folder of ours is.
-        std::fs::write(place.configuration(), toml::to_string(&config)?)
+        std::fs::write(place.configuration(), toml::to_string(&place.config)?)
             .context("cannot write the trial's configuration")?;
         Ok(place)
     }
@@ -56,14 +68,15 @@ impl Place {
     }
 
     /// This very program, told nothing but the place's own configuration.
-    fn child(&self, verb: &str) -> anyhow::Result<Command> {
+    pub(super) fn child(&self, verb: &[&str]) -> anyhow::Result<Command> {
         let program = std::env::current_exe().context("cannot find this program's own file")?;
         let mut command = Command::new(program);
         for variable in variables() {
             command.env_remove(variable);
         }
         command
-            .args([verb, "--json", "--config"])
+            .args(verb)
+            .arg("--config")
             .arg(self.configuration())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -75,7 +88,7 @@ impl Place {
     /// Ingests undisturbed and says how often each durable effect was passed.
     pub async fn ingest_counted(&self, paths: &[PathBuf]) -> anyhow::Result<BTreeMap<String, u64>> {
         let counts = self.folder.path().join("points.json");
-        let mut command = self.child("ingest")?;
+        let mut command = self.child(&["ingest", "--json"])?;
         command.args(paths).env("GRISTMILL_COUNT_POINTS", &counts);
         let output = command
             .output()
@@ -91,7 +104,7 @@ impl Place {
         death: Option<&CrashAt>,
         patience: Duration,
     ) -> anyhow::Result<Ended> {
-        let mut command = self.child("ingest")?;
+        let mut command = self.child(&["ingest", "--json"])?;
         command.args(paths);
         if let Some(CrashAt { point, when, hit }) = death {
             let at = format!("{point}:{}:{hit}", when.as_str());
@@ -103,7 +116,9 @@ impl Place {
             Ok(output) => {
                 let output = output.context("the ingest could not be started")?;
                 match output.status.code() {
-                    None => Ok(Ended::Died),
+                    None => Ok(Ended::Died {
+                        acknowledged: is_acknowledged(&String::from_utf8_lossy(&output.stderr)),
+                    }),
                     Some(_) => Ok(Ended::Exited),
                 }
             }
@@ -112,7 +127,7 @@ impl Place {
 
     /// What the place holds now.
     pub async fn verify(&self, patience: Duration) -> anyhow::Result<State> {
-        let output = tokio::time::timeout(patience, self.child("verify")?.output())
+        let output = tokio::time::timeout(patience, self.child(&["verify", "--json"])?.output())
             .await
             .context("`verify` came to no end")?
             .context("`verify` could not be started")?;
@@ -133,9 +148,10 @@ impl Place {
     }
 }
 
-fn broken(what: &str, output: &Output) -> anyhow::Error {
+pub(super) fn broken(what: &str, output: &Output) -> anyhow::Error {
     let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.lines().next().unwrap_or("it said nothing").to_owned();
+    let error = said.lines().find(|line| line.starts_with("error"));
+    let said = error.or(said.lines().next()).unwrap_or("it said nothing");
     hinted(
         format!("{what} failed: {said}"),
         "try `gristmill ingest` on the same files",

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::commands::{print_line, print_text, table};
 
-use super::judge::{Outcome, State};
+use super::judge::{Outcome, Restart, State};
 
 pub struct Report {
     json: bool,
@@ -48,6 +48,7 @@ impl Report {
                 "when": outcome.death.when.as_str(),
                 "hit": outcome.death.hit,
                 "died": outcome.died,
+                "restart": outcome.restart.map(Restart::as_str),
                 "digest": outcome.state.as_ref().map(|state| &state.digest),
                 "lost": outcome.lost,
                 "duplicated": outcome.duplicated,
@@ -112,6 +113,14 @@ impl Report {
         let mut out = String::new();
         if alive > 0 {
             out.push_str(&format!("{alive} times the point was not passed again\n"));
+        }
+        let repeated = |o: &&Outcome| o.restart == Some(Restart::Repeated);
+        let repeated = self.outcomes.iter().filter(repeated).count();
+        if repeated > 0 {
+            out.push_str(&format!(
+                "{repeated} deaths came before anything was begun or acknowledged: the command was \
+                 given again; after the others a server went on by itself\n"
+            ));
         }
         out.push_str(&format!(
             "{deaths} deaths: {lost} lost, {duplicated} duplicated, "

@@ -54,6 +54,7 @@ pub async fn run(config: &Config, args: &Ingest) -> anyhow::Result<ExitCode> {
     let client = &session.client;
     ensure_kb(client, &args.kb).await?;
     let job = begin(client, args, &folder).await?;
+    eprintln!("{}", acknowledged(job));
     let progress = Progress::start(count(folder).await?);
     let mut telling = Telling::new(job, Report::new(args.json));
     follow(client, &mut telling, &progress, &config.data).await?;
@@ -103,6 +104,24 @@ async fn begin(client: &Client, args: &Ingest, folder: &Folder) -> anyhow::Resul
         .post(&format!("/v1/jobs/{}/start", job.job_id), &json!({}))
         .await?;
     Ok(started.job_id)
+}
+
+/// Told once the job is durable: from here on nothing that was asked for may be lost.
+fn acknowledged(job: Uuid) -> String {
+    format!(
+        "{BEGUN}{job} has begun; were this command killed, the next one or a server would go on with it"
+    )
+}
+
+const BEGUN: &str = "job ";
+
+/// Whether an ingest that said this had been told that its job would be done.
+pub fn is_acknowledged(said: &str) -> bool {
+    let job = |line: &str| {
+        let named = line.strip_prefix(BEGUN)?.split(' ').next()?;
+        named.parse::<Uuid>().ok()
+    };
+    said.lines().any(|line| job(line).is_some())
 }
 
 /// How many files there are, so that a time left can be told.
