@@ -39,6 +39,8 @@ pub struct Guarded {
     pub leases_ended: u64,
     /// Steps whose worker was not heard from, taken over under a new fence.
     pub steps_taken_over: u64,
+    /// Leases given by a clock that was ahead, which end no later than one given now.
+    pub leases_bounded: u64,
     /// Steps put off by a clock that was ahead, due at once since it was set back.
     pub steps_hastened: u64,
 }
@@ -68,11 +70,14 @@ impl Engine {
 
     /// One round: work that went missing is recreated, jobs whose counters are wrong are put
     /// right, cancels and removals that were interrupted end. Each is counted as it is done, and one that
-    /// fails keeps no other from its turn.
-    pub async fn guard(&self) -> Result<Guarded, Error> {
+    /// fails keeps no other from its turn. No lease that is given here is longer than
+    /// `longest_lease`.
+    pub async fn guard(&self, longest_lease: Duration) -> Result<Guarded, Error> {
         let mut guarded = Guarded::default();
         let parts = [
             self.recreate_work(&mut guarded.runs_recreated).await,
+            self.bound_leases(longest_lease, &mut guarded.leases_bounded)
+                .await,
             self.hasten(&mut guarded.steps_hastened).await,
             self.recount_jobs(&mut guarded.jobs_recounted).await,
             self.finish_cancels(&mut guarded.cancels_finished).await,
@@ -80,6 +85,7 @@ impl Engine {
         ];
         let mut kept = self.kept();
         kept.guarded.runs_recreated += guarded.runs_recreated;
+        kept.guarded.leases_bounded += guarded.leases_bounded;
         kept.guarded.steps_hastened += guarded.steps_hastened;
         kept.guarded.jobs_recounted += guarded.jobs_recounted;
         kept.guarded.cancels_finished += guarded.cancels_finished;
@@ -102,6 +108,19 @@ impl Engine {
             self.work_added();
         }
         *recreated += runs.len() as u64;
+        Ok(())
+    }
+
+    async fn bound_leases(&self, longest: Duration, bounded: &mut u64) -> Result<(), Error> {
+        let now = self.parts.clock.now();
+        let leases = self.parts.catalog.bound_leases(longest, now).await?;
+        if leases > 0 {
+            tracing::warn!(
+                leases,
+                "the clock was set back; leases given by it are shortened"
+            );
+        }
+        *bounded += leases;
         Ok(())
     }
 

@@ -15,7 +15,7 @@ const MEMORY_EVERY: Duration = Duration::from_secs(60);
 /// A round that fails is logged and made again at its next time.
 pub(crate) async fn run(engine: Arc<Engine>, settings: Settings, stop: CancellationToken) {
     let guard = every(settings.guard_every, || async {
-        if let Err(error) = engine.guard().await {
+        if let Err(error) = engine.guard(settings.lease).await {
             tracing::warn!(error = error.explain(), "the guard could not end its round");
         }
     });

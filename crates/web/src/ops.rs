@@ -107,6 +107,7 @@ async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
          gristmill_housekeeping_total{{action=\"tally_put_right\"}} {}\n\
          gristmill_housekeeping_total{{action=\"lease_ended\"}} {}\n\
          gristmill_housekeeping_total{{action=\"step_taken_over\"}} {}\n\
+         gristmill_housekeeping_total{{action=\"lease_bounded\"}} {}\n\
          gristmill_housekeeping_total{{action=\"step_hastened\"}} {}\n",
         queue.ready,
         queue.leased,
@@ -124,6 +125,7 @@ async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
         kept.tidied.miscounted,
         kept.guarded.leases_ended,
         kept.guarded.steps_taken_over,
+        kept.guarded.leases_bounded,
         kept.guarded.steps_hastened,
     );
     batches(&gateway.engine().batches(), &mut text);

@@ -118,6 +118,11 @@ pub trait Queue {
     /// knows that nobody else is at work: a claim made before is fenced by the next one.
     async fn expire_leases(&self, now: DateTime<Utc>) -> Result<u64, Error>;
 
+    /// Leases that end later than `longest` from now, which no clock that goes right could have
+    /// given, end by then, those on listings included; says how many. Whoever holds one and is
+    /// alive prolongs it in time, as any other.
+    async fn bound_leases(&self, longest: Duration, now: DateTime<Utc>) -> Result<u64, Error>;
+
     /// Steps put off by a clock that was ahead, and has been set back since, are due now;
     /// says how many. What waits for a time of its own goes on waiting.
     async fn hasten(&self, now: DateTime<Utc>) -> Result<u64, Error>;

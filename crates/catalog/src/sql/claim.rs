@@ -281,6 +281,22 @@ pub async fn expire<DB: Dialect>(c: &mut Tx<DB>, now: DateTime<Utc>) -> Result<u
     Ok(ended)
 }
 
+/// What others hold they are about to move.
+pub async fn bound<DB: Dialect>(c: &mut Tx<DB>, latest: DateTime<Utc>) -> Result<u64, Error> {
+    let mut bounded = 0;
+    for table in ["work", "jobs"] {
+        let sql = format!(
+            "UPDATE {table} SET lease_until = $1
+             WHERE id IN (SELECT id FROM {table} WHERE lease_until > $1 ORDER BY id {})
+             RETURNING id",
+            DB::SKIP_LOCKED
+        );
+        let rows = query(AssertSqlSafe(sql)).bind(latest).fetch_all(&mut *c);
+        bounded += rows.await?.len() as u64;
+    }
+    Ok(bounded)
+}
+
 /// No wait is longer than what a provider may ask for.
 const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 

@@ -208,6 +208,13 @@ impl<DB: Dialect> Queue for Sql<DB> {
         .await
     }
 
+    async fn bound_leases(&self, longest: Duration, now: DateTime<Utc>) -> Result<u64, Error> {
+        self.write("catalog.bound_leases", move |c| {
+            Box::pin(claim::bound::<DB>(c, micros(now) + longest))
+        })
+        .await
+    }
+
     async fn hasten(&self, now: DateTime<Utc>) -> Result<u64, Error> {
         self.write("catalog.hasten", move |c| {
             Box::pin(claim::hasten::<DB>(c, micros(now)))

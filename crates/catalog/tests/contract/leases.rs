@@ -168,6 +168,38 @@ pub async fn what_a_clock_ahead_put_off_is_due_once_it_is_set_back(world: &World
     assert_eq!(world.answering().await.len(), 3);
 }
 
+pub async fn a_lease_by_a_clock_ahead_ends_no_later_than_one_given_now(world: &World) {
+    let (catalog, day) = (&world.catalog, Duration::from_secs(86_400));
+    world.clock.pass(day);
+    for name in ["alive.txt", "dead.txt"] {
+        world.admit(name, name).await;
+    }
+    let claims = world.claim(2).await;
+    let listing = world.job("folder").await;
+    let now = world.clock.set_back(day);
+    assert_eq!(catalog.bound_leases(LEASE, now).await.unwrap(), 3);
+    assert_eq!(catalog.bound_leases(LEASE, now).await.unwrap(), 0);
+    assert!(
+        world.claim(2).await.is_empty(),
+        "whoever is alive is not disturbed"
+    );
+
+    world.clock.pass(LEASE / 2);
+    let alive = &claims[..1];
+    let now = world.clock.now();
+    assert_eq!(catalog.heartbeat(alive, LEASE, now).await.unwrap(), [true]);
+    let now = world.clock.pass(LEASE / 2);
+    let heir = world.one().await;
+    assert_eq!((heir.work, heir.unanswered), (claims[1].work, 1));
+    assert!(heir.token > claims[1].token);
+    assert!(world.listing().await.token > listing.token);
+    assert_eq!(
+        catalog.bound_leases(LEASE, now).await.unwrap(),
+        0,
+        "those given now are as long as they may be"
+    );
+}
+
 pub async fn waiting_is_not_failing_and_failing_ends_among_the_dead_letters(world: &World) {
     let admitted = world.admit("a.txt", "one").await;
     let (catalog, tenant, run) = (&world.catalog, world.place.tenant, admitted.run.unwrap());

@@ -83,6 +83,7 @@ promises! {
     leases::a_worker_that_overslept_its_lease_changes_nothing,
     leases::a_lease_that_was_ended_is_taken_over_at_once,
     leases::what_a_clock_ahead_put_off_is_due_once_it_is_set_back,
+    leases::a_lease_by_a_clock_ahead_ends_no_later_than_one_given_now,
     leases::waiting_is_not_failing_and_failing_ends_among_the_dead_letters,
     leases::a_letter_replayed_again_is_answered_as_the_first_time,
     leases::a_document_at_fault_leaves_no_work,

@@ -1,6 +1,7 @@
 //! What guard and janitor take away, and what they leave.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use catalog::{Claim, NewJob, NewUpload, UploadEnd};
@@ -14,6 +15,8 @@ use sqlx::sqlite::SqliteConnectOptions;
 use testkit::Place;
 
 use crate::house::{catalog_in, engine_in};
+
+const LEASE: Duration = Duration::from_secs(60);
 
 struct House {
     engine: Engine,
@@ -75,7 +78,7 @@ async fn a_round_of_the_guard_fails_nothing_that_waits() {
     let admission = house.place.file("a.txt", "a", Utc::now());
     let admitted = catalog.admit(admission, Utc::now()).await.unwrap();
     house.clock.advance(TimeDelta::days(3));
-    let round = house.engine.guard().await.unwrap();
+    let round = house.engine.guard(LEASE).await.unwrap();
     assert_eq!((round.runs_recreated, round.cancels_finished), (0, 0));
     let run = catalog.run(house.place.tenant, admitted.run.unwrap());
     assert_eq!(run.await.unwrap().status, model::RunStatus::Queued);
@@ -164,10 +167,9 @@ impl House {
     }
 
     async fn claim_of(&self, kind: StepKind, worker: &str) -> Claim {
-        let lease = std::time::Duration::from_secs(60);
         let now = engine::Clock::now(&*self.clock);
         let catalog = &self.engine.parts().catalog;
-        let claims = catalog.claim(&[kind], worker, 1, lease, now).await;
+        let claims = catalog.claim(&[kind], worker, 1, LEASE, now).await;
         claims.unwrap().remove(0)
     }
 
@@ -389,10 +391,10 @@ async fn a_job_that_had_counted_wrongly_ends_with_the_next_round_of_the_guard() 
     house
         .vandalise("UPDATE jobs SET exhausted = TRUE, runs_open = 1")
         .await;
-    assert_eq!(house.engine.guard().await.unwrap().jobs_recounted, 1);
+    assert_eq!(house.engine.guard(LEASE).await.unwrap().jobs_recounted, 1);
     let ended = catalog.job(tenant, job.id).await.unwrap();
     assert_eq!(ended.status, JobStatus::Completed);
-    assert_eq!(house.engine.guard().await.unwrap().jobs_recounted, 0);
+    assert_eq!(house.engine.guard(LEASE).await.unwrap().jobs_recounted, 0);
     assert_eq!(house.engine.housekeeping().guarded.jobs_recounted, 1);
 }
 
@@ -418,9 +420,15 @@ async fn an_original_whose_rows_went_before_it_is_deleted_by_the_guard() {
     assert_eq!(freed.unwrap().len(), 1);
     assert!(parts.objects.exists(&house.original()).await.unwrap());
 
-    assert_eq!(house.engine.guard().await.unwrap().originals_deleted, 1);
+    assert_eq!(
+        house.engine.guard(LEASE).await.unwrap().originals_deleted,
+        1
+    );
     assert!(!parts.objects.exists(&house.original()).await.unwrap());
-    assert_eq!(house.engine.guard().await.unwrap().originals_deleted, 0);
+    assert_eq!(
+        house.engine.guard(LEASE).await.unwrap().originals_deleted,
+        0
+    );
 }
 
 #[tokio::test]

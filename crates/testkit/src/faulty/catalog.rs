@@ -165,6 +165,7 @@ through! { Queue {
     fail_run(claim: &Claim, error: RunError, now: DateTime<Utc>) -> ();
     stop_run(claim: &Claim, why: &str, now: DateTime<Utc>) -> ();
     expire_leases(now: DateTime<Utc>) -> u64;
+    bound_leases(longest: Duration, now: DateTime<Utc>) -> u64;
     hasten(now: DateTime<Utc>) -> u64;
     busy(now: DateTime<Utc>) -> bool;
     next_due() -> Option<DateTime<Utc>>;
