@@ -207,12 +207,22 @@ fn of_index(error: &index::Error) -> Disposition {
         }
         // Were it to halt, a disk that is full for a minute would bury the whole queue.
         error if error.is_stopped() => Disposition::Wait {
-            why: "the index has stopped; start the server again once its cause is mended"
-                .to_owned(),
+            why: format!(
+                "the index has stopped ({}); start the server again once that is mended",
+                innermost(error)
+            ),
             after: STOPPED,
         },
         error if error.is_transient() => Disposition::Retry { after: None },
         _ => Disposition::Halt,
+    }
+}
+
+/// What all the others were caused by.
+fn innermost(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(cause) => innermost(cause),
+        None => error.to_string(),
     }
 }
 

@@ -374,6 +374,7 @@ async fn an_index_that_has_stopped_is_waited_for() {
         panic!("{told:?} would cost the run an attempt");
     };
     assert!(why.starts_with("the index has stopped"), "{why}");
+    assert!(why.contains("closed"), "it names the cause: {why}");
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ use engine::Clock;
 use engine::intake::{Identity, Intake};
 use engine::jobs::FolderSource;
 use futures::stream;
-use model::{JobStatus, SourceUri};
+use model::{JobStatus, RunId, SourceUri};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -375,6 +375,7 @@ pub async fn finish(world: &World) -> anyhow::Result<House> {
     let corpus = Corpus::read(&world.corpus, world.nth_corpus);
     let mut told = Told::open(world)?;
     let begun = Instant::now();
+    let mut replayed = BTreeSet::new();
     loop {
         for wish in all(&corpus) {
             if !told.has(wish) && granted(&house, &corpus, &told, wish).await {
@@ -382,9 +383,13 @@ pub async fn finish(world: &World) -> anyhow::Result<House> {
             }
         }
         let done = all(&corpus).iter().all(|wish| told.has(*wish));
-        let mended = mend(&house).await?;
+        let mended = mend(&house, &mut replayed).await?;
         if done && !mended && quiet(&house).await? {
             return Ok(house);
+        }
+        // Waiting would not help: nothing is written until it is opened anew.
+        if house.engine.parts().index.has_stopped() {
+            bail!("the index has stopped: {}", standing(&house).await?);
         }
         if begun.elapsed() > PATIENCE {
             bail!("it comes to no end: {}", standing(&house).await?);
@@ -393,12 +398,16 @@ pub async fn finish(world: &World) -> anyhow::Result<House> {
     }
 }
 
-/// What an operator does after a bad day; whether there was anything to do.
-async fn mend(house: &House) -> anyhow::Result<bool> {
+/// What an operator does after a bad day; whether there was anything to do. Nothing fails in
+/// this life, so what fails again after it was replayed has lost what it needs.
+async fn mend(house: &House, replayed: &mut BTreeSet<RunId>) -> anyhow::Result<bool> {
     let (tenant, now) = (house.first.tenant, house.clock.now());
     let catalog: &dyn Catalog = &*house.plain;
     let letters = catalog.dead_letters(tenant, Page::first(Page::MAX)).await?;
     for letter in &letters.items {
+        if !replayed.insert(letter.run) {
+            bail!("it cannot be mended: {letter:#?}");
+        }
         catalog.replay_dead_letter(tenant, letter.id, now).await?;
     }
     let jobs = catalog.jobs(tenant, JobFilter::default(), Page::first(Page::MAX));

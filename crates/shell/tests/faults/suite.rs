@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::{Output, Stdio};
 
 use anyhow::{Context, ensure};
+use durable::When;
 use futures::{StreamExt, stream};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -209,13 +210,21 @@ async fn whatever_fails_every_document_ends_where_a_calm_run_leaves_it() -> anyh
 /// Seeds a planted bug may take to show itself.
 const PLANTED: usize = 200;
 
-/// Whether a seed could show it: what is done too early shows when death comes at an effect,
+/// Whether a seed could show it: what is done too early shows when death comes before an effect,
 /// what is never synced when the power goes.
 fn could_show(plant: Plant, plan: &Plan) -> bool {
-    let at_effect = |life: &LifePlan| matches!(life.death, Death::AtEffect { .. });
+    let before_effect = |life: &LifePlan| {
+        matches!(
+            life.death,
+            Death::AtEffect {
+                when: When::Before,
+                ..
+            }
+        )
+    };
     match plant {
         Plant::MarksTooEarly => {
-            !plan.postgres && !plan.power_cuts && plan.lives.iter().all(at_effect)
+            !plan.postgres && !plan.power_cuts && plan.lives.iter().all(before_effect)
         }
         Plant::NeverSyncs => plan.power_cuts,
     }
