@@ -26,3 +26,4 @@ mod server;
 mod standing;
 mod thread;
 mod together;
+mod upgrade;

@@ -23,6 +23,7 @@ mod shared;
 mod standing;
 mod unattended;
 mod units;
+mod upgrades;
 mod world;
 
 use world::World;
@@ -154,4 +155,5 @@ promises! {
     audit::a_job_that_has_miscounted_is_told_and_put_right,
     standing::a_run_that_waits_says_for_what_and_one_that_failed_what_to_do,
     standing::a_job_says_whether_it_runs_waits_pauses_or_stalls,
+    upgrades::what_any_older_release_left_goes_on_where_it_was,
 }
