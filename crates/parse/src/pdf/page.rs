@@ -97,10 +97,14 @@ impl<'a> Reader<'_, 'a> {
         let (width, height) = page.render_dimensions();
         let mut fragments = fragment::fragments(&content, &self.fonts.texts);
         self.links.mark(page, &mut fragments);
+        let mut lines = reading_order(line::lines(fragments), &content.rulings);
+        // They stay until the last page has been read, and had grown by doubling.
+        lines.iter_mut().for_each(|line| line.parts.shrink_to_fit());
+        lines.shrink_to_fit();
         PageText {
             number,
             size: PageSize { width, height },
-            lines: reading_order(line::lines(fragments), &content.rulings),
+            lines,
             rulings: content.rulings,
             images: content.images,
             glyphs: content.glyphs.len(),
