@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::remote::Measure;
+
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
@@ -65,7 +67,7 @@ pub enum Error {
     #[error("the model service refused the request with {status}: {message}")]
     Refused { status: u16, message: String },
     #[error("the request is too much for the model service: {message}")]
-    TooMuch { message: String },
+    TooMuch { measure: Measure, message: String },
     #[error("the model service failed with {status}: {message}")]
     Unavailable {
         status: u16,

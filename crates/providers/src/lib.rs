@@ -5,7 +5,8 @@
 //! this process, `openai` speaks to any OpenAI-compatible endpoint, `hash` is
 //! deterministic and for tests. Which one is used is always what the settings
 //! name: a model that cannot be opened is an error, never another model. No text
-//! is cut to fit: an input too long is an error that says which.
+//! is cut to fit: an input too long is an error that says which, or, where only a
+//! service could tell, embedded by the mean of its parts.
 //!
 //! A [`Reranker`] says how well passages answer a query; `cohere` speaks to any
 //! endpoint that does so over Cohere's second version.
@@ -68,6 +69,12 @@ pub trait Embedder: Send + Sync {
     /// leaves room. Not so with a service, which would be asked for more than it is set to.
     fn takes_ahead(&self) -> bool {
         false
+    }
+
+    /// Texts so far that were longer than the model reads, and are embedded by the mean of their
+    /// parts.
+    fn divided(&self) -> u64 {
+        0
     }
 }
 

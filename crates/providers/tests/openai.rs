@@ -171,6 +171,96 @@ async fn how_much_a_service_takes_at_once_is_found_once() {
     assert_eq!(double.request_sizes(), [4, 2, 2, 2, 2, 2, 2]);
 }
 
+/// As many inputs, and as much text, as the double takes in one request.
+fn more_than(inputs: usize, bytes: usize) -> impl Fn(&[String]) -> bool + Send + 'static {
+    move |texts| texts.len() > inputs || texts.iter().map(String::len).sum::<usize>() > bytes
+}
+
+#[tokio::test]
+async fn whatever_a_service_bounds_both_long_and_short_inputs_go_as_many_as_it_takes() {
+    let short = texts(8);
+    let long: Vec<_> = short.iter().map(|text| text.repeat(11)).collect();
+    for (inputs, bytes, last) in [
+        (4, usize::MAX, [4, 4, 4, 4].as_slice()),
+        (usize::MAX, 400, &[8, 4, 4]),
+    ] {
+        for first in [&short, &long] {
+            let double = Double::start(vec![]).await;
+            // It does not say of what there is too much.
+            double.refuse_where(more_than(inputs, bytes), Answer::status(413));
+            let embedder = OpenAiEmbedder::open(&OpenAiSettings {
+                max_batch_items: 8,
+                ..settings(&double)
+            });
+            let embedder = embedder.unwrap();
+            embedder.embed_passages(first).await.unwrap();
+            for _ in 0..4 {
+                embedder.embed_passages(&long).await.unwrap();
+                embedder.embed_passages(&short).await.unwrap();
+            }
+            let before = double.request_sizes().len();
+            embedder.embed_passages(&short).await.unwrap();
+            embedder.embed_passages(&long).await.unwrap();
+            assert_eq!(double.request_sizes()[before..], *last, "{inputs} {bytes}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_text_only_the_service_finds_too_long_is_embedded_by_its_parts_and_counted() {
+    let double = Double::start(vec![]).await;
+    let too_long = |texts: &[String]| texts.iter().any(|text| text.len() > 120);
+    let answer = Answer::status(400).body(double::CONTEXT_LENGTH);
+    double.refuse_where(too_long, answer);
+    let embedder = OpenAiEmbedder::open(&OpenAiSettings {
+        passage_prefix: "passage: ".to_owned(),
+        ..settings(&double)
+    });
+    let embedder = embedder.unwrap();
+    let mut given = texts(4);
+    given[1] = "word ".repeat(40).trim().to_owned();
+    let vectors = embedder.embed_passages(&given).await.unwrap();
+    let whole = |text: &String| double::vector(&format!("passage: {text}"));
+    for at in [0, 2, 3] {
+        assert_eq!(vectors[at], whole(&given[at]));
+    }
+    let length: f32 = vectors[1].iter().map(|v| v * v).sum();
+    assert!((length - 1.0).abs() < 1e-5, "{length}");
+    assert_eq!(embedder.divided(), 1);
+
+    let parts = double.answered();
+    let parts = parts.iter();
+    let parts: Vec<_> = parts
+        .filter_map(|text| text.strip_prefix("passage: word"))
+        .collect();
+    let words: usize = parts
+        .iter()
+        .map(|part| part.matches("word").count() + 1)
+        .sum();
+    assert_eq!((parts.len(), words), (2, 40), "{parts:?}");
+}
+
+#[tokio::test]
+async fn parts_that_were_answered_are_not_asked_for_again() {
+    let double = Double::start(vec![]).await;
+    let too_long = |texts: &[String]| texts.iter().any(|text| text.len() > 120);
+    double.refuse_where(too_long, Answer::status(413));
+    double.answer_after(1, Answer::status(429).body(double::QUOTA));
+    let embedder = OpenAiEmbedder::open(&OpenAiSettings {
+        max_batch_items: 1,
+        ..settings(&double)
+    });
+    let embedder = embedder.unwrap();
+    let given = ["grain and stones ".repeat(12)];
+    let error = embedder.embed_passages(&given).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Quota, "{error}");
+    double.relent();
+    embedder.embed_passages(&given).await.unwrap();
+    let answered = double.answered();
+    assert_eq!(answered.len(), 2, "{answered:?}");
+    assert_eq!(answered.join(" "), given[0].trim());
+}
+
 #[tokio::test]
 async fn one_input_that_is_too_much_says_nothing_of_how_many_go_together() {
     let double = Double::start(vec![]).await;

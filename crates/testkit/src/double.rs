@@ -119,11 +119,13 @@ pub fn vector(text: &str) -> Vec<f32> {
     vector
 }
 
+type Refuses = Box<dyn Fn(&[String]) -> bool + Send>;
+
 #[derive(Default)]
 struct Seen {
     script: std::collections::VecDeque<Answer>,
-    /// A request that holds this word is answered so.
-    refused: Option<(&'static str, Answer)>,
+    /// A request of which this holds is answered so.
+    refused: Option<(Refuses, Answer)>,
     /// Once so many texts were answered well, every request is answered so.
     spent: Option<(usize, Answer)>,
     sizes: Vec<usize>,
@@ -135,9 +137,7 @@ impl Seen {
     fn next(&mut self, texts: &[String]) -> Answer {
         match (&self.spent, &self.refused) {
             (Some((most, answer)), _) if self.answered.len() >= *most => answer.clone(),
-            (_, Some((word, answer))) if texts.iter().any(|text| text.contains(word)) => {
-                answer.clone()
-            }
+            (_, Some((refuses, answer))) if refuses(texts) => answer.clone(),
             _ => self.script.pop_front().unwrap_or_else(Answer::good),
         }
     }
@@ -166,7 +166,17 @@ impl Double {
 
     /// From now on a request is answered so if any of its texts holds the word.
     pub fn refuse(&self, word: &'static str, answer: Answer) {
-        self.seen.lock().unwrap().refused = Some((word, answer));
+        let holds = move |texts: &[String]| texts.iter().any(|text| text.contains(word));
+        self.refuse_where(holds, answer);
+    }
+
+    /// From now on a request of which this holds is answered so.
+    pub fn refuse_where(
+        &self,
+        refuses: impl Fn(&[String]) -> bool + Send + 'static,
+        answer: Answer,
+    ) {
+        self.seen.lock().unwrap().refused = Some((Box::new(refuses), answer));
     }
 
     /// From the moment so many texts were answered well, everything is answered so, until

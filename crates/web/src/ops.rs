@@ -128,15 +128,17 @@ async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
         kept.guarded.leases_bounded,
         kept.guarded.steps_hastened,
     );
-    batches(&gateway.engine().batches(), &mut text);
+    let divided = gateway.engine().embedders().map(|model| model.divided());
+    batches(&gateway.engine().batches(), divided.sum(), &mut text);
     reranks(&gateway.engine().reranks(), &mut text);
     drawings(&gateway.engine().drawings(), &mut text);
     gateway.traffic().write(&mut text);
     Ok(text)
 }
 
-/// What was embedded for documents: duplicates are passages answered without the model.
-fn batches(counts: &Counts, out: &mut String) {
+/// What was embedded for documents: duplicates are passages answered without the model, divided
+/// are texts longer than it reads, embedded by the mean of their parts.
+fn batches(counts: &Counts, divided: u64, out: &mut String) {
     out.push_str("# TYPE gristmill_embedding_batches_total counter\n");
     for reason in Reason::ALL {
         let count = counts.reasons.get(&reason).copied().unwrap_or(0);
@@ -150,6 +152,7 @@ fn batches(counts: &Counts, out: &mut String) {
         ("chunks", counts.items),
         ("tokens", counts.tokens),
         ("duplicates", counts.duplicates),
+        ("divided", divided),
     ] {
         let _ = writeln!(
             out,

@@ -222,9 +222,20 @@ async fn run(
 
 async fn call(embedder: Arc<dyn Embedder>, key: BatchKey, batch: Batch<Passage>) -> Done {
     let inputs: Vec<String> = batch.items.iter().map(|p| p.input.clone()).collect();
+    let (model, before) = (Arc::clone(&embedder), embedder.divided());
     // In a task of its own, so that a panic in a model is an error of this batch only.
     let task = tokio::spawn(async move { embedder.embed_passages(&inputs).await });
     let result = task.await.unwrap_or(Err(providers::Error::Stopped));
+    if model.divided() > before {
+        tracing::warn!(
+            tenant_id = %key.tenant,
+            kb = %key.kb,
+            batch_id = %batch.id,
+            reads = model.info().max_tokens,
+            "chunks longer than the model reads are embedded by the mean of their parts; set \
+             embedding.max_tokens to what it reads"
+        );
+    }
     Done { key, batch, result }
 }
 

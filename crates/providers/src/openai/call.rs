@@ -1,62 +1,113 @@
 //! One call: asks for what is missing until nothing is, in requests the service can bear.
 //!
-//! A request that is refused is halved until one input is left. How far is this call's own
-//! affair: what others send meanwhile neither hurries nor hinders it. One the service keeps
-//! failing on is halved, too, once it has been seen to take another: one text may be to blame.
+//! A request that is refused is halved until one text is left, the shortest going first. How far
+//! is this call's own affair: what others send meanwhile neither hurries nor hinders it. One the
+//! service keeps failing on is halved, too, once it has been seen to take another: one text may
+//! be to blame. A text that is too long by itself is asked for in parts.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use model::TokenCounter;
+
+use super::parts::{halves, mean};
 use super::{MOST_TOKENS, OpenAiEmbedder, fails_on_a_text};
 use crate::Error;
+use crate::estimate::Estimate;
+use crate::remote::{Load, Measure};
 
 pub struct Call<'a> {
     embedder: &'a OpenAiEmbedder,
-    inputs: &'a [String],
-    tokens: Vec<usize>,
+    prefix: &'a str,
+    inputs: usize,
+    texts: Vec<Text>,
     /// The longest wait that is sat out.
     patience: Duration,
-    answers: Vec<Option<Vec<f32>>>,
-    /// Inputs in one request, once one was refused.
+    /// Texts in one request, once one was refused.
     most: Option<usize>,
     /// The service is well, but for one of these.
     seeking: bool,
-    /// The largest request answered since one was too much.
-    borne: Option<usize>,
+    bound: Bound,
+}
+
+/// An input, or a part of one.
+struct Text {
+    input: usize,
+    /// With the prefix.
+    text: String,
+    tokens: usize,
+    answer: Option<Vec<f32>>,
+}
+
+/// What a call has found of how much goes together.
+#[derive(Clone, Copy)]
+enum Bound {
+    NotMet,
+    /// There was too much of this in a request.
+    Met(Measure),
+    /// One text is too much by itself, which says nothing of how many go together.
+    ByOne,
 }
 
 impl<'a> Call<'a> {
-    /// `answers` holds what is known already; `tokens` the size of each input.
+    /// `tokens` is the size of each input with the prefix.
     pub fn new(
         embedder: &'a OpenAiEmbedder,
-        inputs: &'a [String],
-        tokens: Vec<usize>,
-        answers: Vec<Option<Vec<f32>>>,
+        prefix: &'a str,
+        inputs: &[String],
+        tokens: &[usize],
         patience: Duration,
     ) -> Self {
-        Self {
+        let mut call = Self {
             embedder,
-            inputs,
-            tokens,
+            prefix,
+            inputs: inputs.len(),
+            texts: Vec::with_capacity(inputs.len()),
             patience,
-            answers,
             most: None,
             seeking: false,
-            borne: None,
+            bound: Bound::NotMet,
+        };
+        for (input, (text, tokens)) in inputs.iter().zip(tokens).enumerate() {
+            let text = call.text(input, text, *tokens);
+            call.texts.push(text);
+        }
+        call
+    }
+
+    /// One vector per input, in order. What was answered of a call that failed is kept.
+    pub async fn answer(mut self) -> Result<Vec<Vec<f32>>, Error> {
+        let outcome = self.fill().await;
+        let Err(error) = outcome else {
+            self.tell_what_it_takes();
+            return self.vectors();
+        };
+        if let Error::InputFailed { index, .. } = error {
+            self.embedder.suspects.add(&self.texts[index].text);
+        }
+        let error = self.of_inputs(error);
+        for text in self.texts {
+            self.embedder.kept.put(&text.text, text.answer);
+        }
+        Err(error)
+    }
+
+    fn text(&self, input: usize, text: &str, tokens: usize) -> Text {
+        let text = format!("{}{text}", self.prefix);
+        Text {
+            input,
+            answer: self.embedder.kept.take(&text),
+            text,
+            tokens,
         }
     }
 
-    /// In the order of the inputs; all there once [`Call::fill`] has succeeded.
-    pub fn into_answers(self) -> Vec<Option<Vec<f32>>> {
-        self.answers
-    }
-
-    /// Asks for what is missing until nothing is.
-    pub async fn fill(&mut self) -> Result<(), Error> {
+    /// Asks for what is missing until nothing is. An error about one names its text.
+    async fn fill(&mut self) -> Result<(), Error> {
         let mut attempt = 0;
         loop {
             let request = self.next_request();
             if request.is_empty() {
-                self.tell_what_it_takes();
                 return Ok(());
             }
             let Err(error) = self.send(&request).await else {
@@ -64,7 +115,10 @@ impl<'a> Call<'a> {
                 continue;
             };
             if request.len() > 1 && self.may_be_one_of_them(&error) {
-                self.halve(request.len(), &error);
+                self.halve(&request, &error);
+                continue;
+            }
+            if matches!(error, Error::TooMuch { .. }) && self.divide(request[0]) {
                 continue;
             }
             attempt += 1;
@@ -76,57 +130,121 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// As many of the missing inputs as may go together now.
+    /// As many of the missing texts as may go together now. Once one was refused the shortest
+    /// go first: whatever is too long is then found among the last.
     fn next_request(&self) -> Vec<usize> {
-        let pace = self.embedder.health.vitals().pace.size();
-        let most = self.most.map_or(pace, |most| most.min(pace));
-        let mut total = 0;
-        let fits = |index: &usize| {
-            total += self.tokens[*index];
-            total <= MOST_TOKENS || total == self.tokens[*index]
-        };
-        let missing = (0..self.inputs.len()).filter(|index| self.answers[*index].is_none());
-        missing.take(most).take_while(fits).collect()
+        let pace = self.embedder.health.vitals().pace.load();
+        let mut missing = self.missing();
+        if self.most.is_some() {
+            missing.sort_by_key(|at| self.texts[*at].tokens);
+        }
+        missing.truncate(self.most.map_or(pace.inputs, |most| most.min(pace.inputs)));
+        let (mut tokens, mut bytes) = (0, 0);
+        let fit = missing.iter().take_while(|at| {
+            tokens += self.texts[**at].tokens;
+            bytes += self.texts[**at].text.len();
+            tokens <= MOST_TOKENS && bytes <= pace.bytes
+        });
+        let fit = fit.count().max(1);
+        missing.truncate(fit);
+        missing
+    }
+
+    fn missing(&self) -> Vec<usize> {
+        let missing = |at: &usize| self.texts[*at].answer.is_none();
+        (0..self.texts.len()).filter(missing).collect()
     }
 
     async fn send(&mut self, request: &[usize]) -> Result<(), Error> {
-        let texts: Vec<_> = request.iter().map(|i| self.inputs[*i].as_str()).collect();
-        let tokens = request.iter().map(|i| self.tokens[*i]).sum();
+        let texts = self.texts_of(request);
+        let tokens = request.iter().map(|at| self.texts[*at].tokens).sum();
         let vectors = self.embedder.ask(&texts, tokens, !self.seeking).await?;
         let mut failed = Ok(());
-        for (index, vector) in request.iter().zip(vectors) {
+        for (at, vector) in request.iter().zip(vectors) {
             match vector {
-                Ok(vector) => self.answers[*index] = Some(vector),
-                Err(error) => failed = Err(about(*index, error)),
+                Ok(vector) => self.texts[*at].answer = Some(vector),
+                Err(error) => failed = Err(about(*at, error)),
             }
         }
-        self.borne = self.borne.map(|borne| borne.max(request.len()));
         failed
     }
 
-    fn halve(&mut self, refused: usize, error: &Error) {
+    fn texts_of(&self, request: &[usize]) -> Vec<&str> {
+        let text = |at: &usize| self.texts[*at].text.as_str();
+        request.iter().map(text).collect()
+    }
+
+    fn halve(&mut self, refused: &[usize], error: &Error) {
         // Others learn of it once: looking for the one at fault is no reason to slow them down.
+        let mut vitals = self.embedder.health.vitals();
         if self.most.is_none() {
-            self.embedder.health.vitals().pace.pushed_too_hard();
+            vitals.pace.pushed_too_hard();
         }
-        self.most = Some(refused / 2);
-        if let Error::TooMuch { .. } = error {
-            self.borne = Some(0);
+        self.most = Some(refused.len() / 2);
+        if let (Error::TooMuch { measure, .. }, Bound::NotMet | Bound::Met(_)) = (error, self.bound)
+        {
+            let refused = Load::of(&self.texts_of(refused));
+            self.bound = Bound::Met(vitals.pace.too_much(refused, *measure));
         }
     }
 
-    /// Only once all are answered: had one been too much by itself, it would say nothing of how
-    /// many go together.
+    /// Puts its halves in the place of a text that is too much by itself; whether there was
+    /// enough of it.
+    fn divide(&mut self, at: usize) -> bool {
+        let whole = &self.texts[at];
+        let Some(parts) = halves(&whole.text[self.prefix.len()..]) else {
+            return false;
+        };
+        let around = Estimate.count(self.prefix);
+        let part = |text| self.text(whole.input, text, around + Estimate.count(text));
+        let [head, tail] = parts.map(part);
+        self.texts[at] = head;
+        self.texts.insert(at + 1, tail);
+        self.bound = Bound::ByOne;
+        true
+    }
+
+    /// Only once all are answered.
     fn tell_what_it_takes(&self) {
-        if let Some(most) = self.borne {
-            self.embedder.health.vitals().pace.takes(most);
+        if let Bound::Met(measure) = self.bound {
+            let mut vitals = self.embedder.health.vitals();
+            vitals.pace.keep_to_what_was_answered(measure);
         }
     }
 
-    /// Whether a refusal of this one input is the input's fault or everybody's.
+    /// Of every input, once nothing is missing; parts of one follow each other.
+    fn vectors(mut self) -> Result<Vec<Vec<f32>>, Error> {
+        let mut vectors = Vec::with_capacity(self.inputs);
+        for parts in self.texts.chunk_by_mut(|a, b| a.input == b.input) {
+            let vector = match parts {
+                [whole] => whole.answer.take().expect("nothing is missing"),
+                parts => {
+                    self.embedder.divided.fetch_add(1, Ordering::Relaxed);
+                    let answer = |text: &Text| text.answer.clone().expect("nothing is missing");
+                    let parts = parts.iter().map(|text| (answer(text), text.tokens));
+                    mean(&parts.collect::<Vec<_>>())?
+                }
+            };
+            vectors.push(vector);
+        }
+        Ok(vectors)
+    }
+
+    /// An error about a text is one about its input.
+    fn of_inputs(&self, mut error: Error) -> Error {
+        if let Error::BeyondService { index, .. }
+        | Error::InputRefused { index, .. }
+        | Error::InputFailed { index, .. } = &mut error
+        {
+            *index = self.texts[*index].input;
+        }
+        error
+    }
+
+    /// Whether a refusal of this one text is the text's fault or everybody's.
     async fn judge(&mut self, error: Error, index: usize) -> Error {
         match error {
-            Error::TooMuch { message } => Error::BeyondService {
+            Error::TooMuch { message, .. } => Error::BeyondService {
                 index,
                 limit: self.embedder.info.max_tokens,
                 message,
@@ -143,13 +261,13 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Whether the service takes other inputs than this one. Where none was answered yet, the
+    /// Whether the service takes other texts than this one. Where none was answered yet, the
     /// one furthest from it is tried: its neighbours are often of the same document.
     async fn passes_others(&mut self, index: usize) -> Result<bool, Error> {
-        if self.answers.iter().any(Option::is_some) {
+        if self.texts.iter().any(|text| text.answer.is_some()) {
             return Ok(true);
         }
-        let furthest = (0..self.inputs.len()).max_by_key(|other| other.abs_diff(index));
+        let furthest = (0..self.texts.len()).max_by_key(|other| other.abs_diff(index));
         let Some(other) = furthest.filter(|other| *other != index) else {
             return Ok(false);
         };
@@ -166,8 +284,8 @@ impl<'a> Call<'a> {
         if let Error::CircuitOpen { .. } = error {
             return None;
         }
-        let mix = |salt: u64, tokens: &usize| salt.wrapping_mul(31).wrapping_add(*tokens as u64);
-        let salt = self.tokens.iter().fold(0, mix);
+        let mix = |salt: u64, text: &Text| salt.wrapping_mul(31).wrapping_add(text.tokens as u64);
+        let salt = self.texts.iter().fold(0, mix);
         let wait = self.embedder.retry.wait(error.kind(), attempt, salt);
         wait.filter(|wait| *wait <= self.patience)
     }
@@ -181,28 +299,24 @@ impl<'a> Call<'a> {
             return Err(about(index, error));
         }
         self.seeking = true;
-        self.halve(request.len(), &error);
+        self.halve(request, &error);
         Ok(())
     }
 
-    /// Whether the service takes any other input now; two are tried, as one may be the one to
+    /// Whether the service takes any other text now; two are tried, as one may be the one to
     /// blame. Where none is left, what was answered before it tells, or else a harmless text.
     async fn takes_another(&mut self, request: &[usize]) -> bool {
-        let missing = |index: &usize| self.answers[*index].is_none();
-        let others = |index: &usize| request.len() > 1 || *index != request[0];
-        let all: Vec<usize> = (0..self.inputs.len())
-            .filter(missing)
-            .filter(others)
-            .collect();
+        let mut all = self.missing();
+        all.retain(|at| request.len() > 1 || *at != request[0]);
         let (Some(first), Some(last)) = (all.first(), all.last()) else {
-            let texts: Vec<_> = request.iter().map(|i| self.inputs[*i].as_str()).collect();
-            return self.answers.iter().any(Option::is_some)
+            let texts = self.texts_of(request);
+            return self.texts.iter().any(|text| text.answer.is_some())
                 || self.embedder.takes_others_than(&texts).await;
         };
         self.send(&[*first]).await.is_ok() || (first != last && self.send(&[*last]).await.is_ok())
     }
 
-    /// Too much together, or for one input's sake: some services refuse the whole request then,
+    /// Too much together, or for one text's sake: some services refuse the whole request then,
     /// each in its own words.
     fn may_be_one_of_them(&self, error: &Error) -> bool {
         match error {

@@ -3,23 +3,26 @@
 //! In: texts. Out: unit vectors, checked in count, order and dimension. A call is
 //! cut into requests within the service's limits and the pace it can bear. What
 //! one request answered is kept when a later one fails, so trying the call again
-//! asks only for what is missing: nothing is lost and nothing is embedded twice.
+//! asks only for what is missing: nothing is lost and nothing is embedded twice. A text
+//! the service finds too long is asked for in parts, and counted.
 
 mod call;
 mod client;
 mod kept;
 mod name;
+mod parts;
 mod suspects;
 mod wire;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use model::TokenCounter;
 
 use crate::estimate::Estimate;
-use crate::remote::{Health, Retry, now};
+use crate::remote::{Health, Load, Retry, now};
 use crate::{Embedder, Error, Kind, ModelInfo, OpenAiSettings};
 use call::Call;
 use client::Client;
@@ -44,6 +47,7 @@ pub struct OpenAiEmbedder {
     health: Health,
     kept: Kept,
     suspects: Suspects,
+    divided: AtomicU64,
 }
 
 impl OpenAiEmbedder {
@@ -79,6 +83,7 @@ impl OpenAiEmbedder {
             health: Health::new(info.max_batch_items),
             kept: Kept::default(),
             suspects: Suspects::default(),
+            divided: AtomicU64::new(0),
             info,
         })
     }
@@ -91,22 +96,8 @@ impl OpenAiEmbedder {
         patience: Duration,
     ) -> Result<Vec<Vec<f32>>, Error> {
         let tokens = self.check(texts)?;
-        let inputs: Vec<String> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
-        let known = inputs.iter().map(|text| self.kept.take(text)).collect();
-        let mut call = Call::new(self, &inputs, tokens, known, patience);
-        let outcome = call.fill().await;
-        let answers = call.into_answers();
-        if let Err(error) = outcome {
-            if let Error::InputFailed { index, .. } = error {
-                self.suspects.add(&inputs[index]);
-            }
-            for (text, vector) in inputs.iter().zip(answers) {
-                self.kept.put(text, vector);
-            }
-            return Err(error);
-        }
-        let complete = answers.into_iter().map(|v| v.expect("filled above"));
-        Ok(complete.collect())
+        let call = Call::new(self, prefix, texts, &tokens, patience);
+        call.answer().await
     }
 
     /// Estimated tokens of each input with its prefix; an empty or hopeless one is named.
@@ -142,7 +133,7 @@ impl OpenAiEmbedder {
         let answer = self.client.ask(texts, dimension, tokens).await;
         match answer {
             Ok(answer) => {
-                self.learn_of_success(answer.refill, now());
+                self.learn_of_success(Load::of(texts), answer.refill, now());
                 Ok(answer.vectors)
             }
             Err(error) => {
@@ -161,10 +152,10 @@ impl OpenAiEmbedder {
     }
 
     /// `refill` is how long a limit that is used up takes to bear as much again.
-    fn learn_of_success(&self, refill: Option<Duration>, now: Instant) {
+    fn learn_of_success(&self, load: Load, refill: Option<Duration>, now: Instant) {
         let mut health = self.health.vitals();
         health.breaker.answered();
-        health.pace.answered();
+        health.pace.answered(load);
         if let Some(wait) = refill {
             health.pace.hold_until(now + wait);
         }
@@ -240,6 +231,10 @@ impl Embedder for OpenAiEmbedder {
             return Err(error);
         };
         Ok(answered?.remove(0))
+    }
+
+    fn divided(&self) -> u64 {
+        self.divided.load(Ordering::Relaxed)
     }
 }
 

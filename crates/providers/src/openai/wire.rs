@@ -77,7 +77,8 @@ fn numbers(embedding: Embedding) -> Result<Vec<f32>, Error> {
     }
 }
 
-fn unit(mut vector: Vec<f32>, dimension: usize) -> Result<Vec<f32>, Error> {
+/// Of a length that is none, nothing is made.
+pub fn unit(mut vector: Vec<f32>, dimension: usize) -> Result<Vec<f32>, Error> {
     if vector.len() != dimension {
         return Err(Error::WrongDimension {
             found: vector.len(),

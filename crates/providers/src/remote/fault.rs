@@ -4,7 +4,7 @@ use reqwest::header::{HeaderMap, LOCATION};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::wait;
+use super::{Measure, wait};
 use crate::Error;
 
 #[derive(Deserialize)]
@@ -79,12 +79,14 @@ const QUOTA: [&str; 3] = [
     "billing_not_active",
 ];
 
-/// Too many inputs, or one that is too long, as OpenAI, vLLM, Ollama and TEI say it.
-const TOO_MUCH: [&str; 5] = [
+/// Too many inputs, as TEI says it.
+const TOO_MANY: &str = "maximum allowed batch size";
+
+/// Too much text, or one that is too long, as OpenAI, vLLM, Ollama and TEI say it.
+const TOO_MUCH: [&str; 4] = [
     "max_tokens_per_request",
     "context_length_exceeded",
     "context length",
-    "maximum allowed batch size",
     "too large",
 ];
 
@@ -103,14 +105,25 @@ fn classify(status: u16, headers: &HeaderMap, detail: Detail) -> Error {
             retry_after,
             message,
         },
-        413 => Error::TooMuch { message },
-        400 | 422 if TOO_MUCH.iter().any(|words| detail.says(words)) => Error::TooMuch { message },
+        400 | 413 | 422 if detail.says(TOO_MANY) => Error::TooMuch {
+            measure: Measure::Inputs,
+            message,
+        },
+        413 => too_much_text(message),
+        400 | 422 if TOO_MUCH.iter().any(|words| detail.says(words)) => too_much_text(message),
         408 | 409 | 425 | 499.. => Error::Unavailable {
             status,
             retry_after,
             message,
         },
         _ => Error::Refused { status, message },
+    }
+}
+
+fn too_much_text(message: String) -> Error {
+    Error::TooMuch {
+        measure: Measure::Bytes,
+        message,
     }
 }
 
@@ -196,27 +209,32 @@ mod tests {
 
     #[test]
     fn too_much_is_understood_however_it_is_said() {
-        for (status, body) in [
-            (413, "<html>"),
+        let many = r#"{"error":"batch size 64 > maximum allowed batch size 32","error_type":"Validation"}"#;
+        for (status, body, meant) in [
+            (413, "<html>", Measure::Bytes),
             (
                 400,
                 r#"{"error":"the input length exceeds the context length"}"#,
+                Measure::Bytes,
             ),
             (
                 400,
                 r#"{"error":{"message":"This model's maximum context length is 512 tokens"}}"#,
+                Measure::Bytes,
             ),
             (
                 400,
                 r#"{"error":{"message":"no","code":"context_length_exceeded"}}"#,
+                Measure::Bytes,
             ),
-            (
-                422,
-                r#"{"error":"batch size 64 > maximum allowed batch size 32","error_type":"Validation"}"#,
-            ),
+            (422, many, Measure::Inputs),
+            (413, many, Measure::Inputs),
         ] {
             let fault = of(status, &HeaderMap::new(), body.as_bytes());
-            assert!(matches!(fault, Some(Error::TooMuch { .. })), "{fault:?}");
+            assert!(
+                matches!(fault, Some(Error::TooMuch { measure, .. }) if measure == meant),
+                "{fault:?}"
+            );
         }
     }
 

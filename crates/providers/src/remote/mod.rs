@@ -18,7 +18,7 @@ use std::time::Instant;
 pub use breaker::Breaker;
 pub(crate) use health::Health;
 pub(crate) use http::Http;
-pub use pace::Pace;
+pub use pace::{Load, Measure, Pace};
 pub use retry::Retry;
 
 /// Follows a paused clock, where a test pauses it.
