@@ -8,6 +8,7 @@
 //! that is full gains nothing by it: a model of this process has it ahead.
 
 mod desk;
+mod lane;
 mod unindexed;
 
 use std::collections::HashMap;
