@@ -49,12 +49,15 @@ fn rows_of_a_table_lines_of_code_and_sentences_stay_whole() {
     let code = lines(|n| format!("`let grain = sack. {n} + 1. 5;"));
     let prose = "This is one sentence of eight words exactly. ".repeat(40);
     let text = format!("{rows}\n\n{code}\n\n{prose}");
-    for chunk in chunks(&parsed(&text), policy(Strategy::Structural), &Words) {
-        let ends = ['|', ';', '.'].iter().any(|end| chunk.text.ends_with(*end));
-        let starts = ["| cell", "`let", "This is"]
-            .iter()
-            .any(|start| chunk.text.starts_with(start));
-        assert!(starts && ends, "{:?}", chunk.text);
+    // `fixed` promises words, and no more.
+    for strategy in Strategy::ALL.into_iter().filter(|s| *s != Strategy::Fixed) {
+        for chunk in chunks(&parsed(&text), policy(strategy), &Words) {
+            let ends = ['|', ';', '.'].iter().any(|end| chunk.text.ends_with(*end));
+            let starts = ["| cell", "`let", "This is"]
+                .iter()
+                .any(|start| chunk.text.starts_with(start));
+            assert!(starts && ends, "{strategy}: {:?}", chunk.text);
+        }
     }
 }
 
@@ -63,11 +66,20 @@ fn neighbours_overlap_by_whole_sentences() {
     let prose: String = (0..60)
         .map(|n| format!("Sentence {n} is short. "))
         .collect();
-    let chunks = chunks(&parsed(&prose), policy(Strategy::Structural), &Words);
-    assert!(chunks.len() > 4);
-    for pair in chunks.windows(2) {
-        assert!(pair[1].span.byte_start < pair[0].span.byte_end);
-        assert!(pair[1].text.starts_with("Sentence"));
+    for strategy in [
+        Strategy::Structural,
+        Strategy::Sentence,
+        Strategy::Streaming,
+    ] {
+        let chunks = chunks(&parsed(&prose), policy(strategy), &Words);
+        assert!(chunks.len() > 4, "{strategy}");
+        for pair in chunks.windows(2) {
+            assert!(
+                pair[1].span.byte_start < pair[0].span.byte_end,
+                "{strategy}"
+            );
+            assert!(pair[1].text.starts_with("Sentence"), "{strategy}");
+        }
     }
 }
 
