@@ -2,19 +2,21 @@
 //! people use, with the same tokenizer on the same text in the same run.
 //!
 //! All of them work on one thread and are measured in seconds of CPU, so that a neighbour on
-//! the machine counts for none of them. The text is `CHUNK_MB` (50) documents of a megabyte
-//! each: on one text of fifty, chonkie's sentences take time that grows with its square.
+//! the machine counts for none of them. The text is `CHUNK_MB` (50) megabytes of this machine's
+//! documentation, Markdown and HTML as they are read here, or as many as there are; no file is
+//! larger than one, as chonkie's sentences take time that grows with the square of a text.
 
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 use anyhow::ensure;
-use model::{Atom, AtomKind, ChunkPolicy, Parsed, Span, Strategy, TokenCounter};
+use model::{Atom, ChunkPolicy, ContentHash, Parsed, Span, Strategy, TokenCounter};
 use pipeline::{chunk, units};
 use providers::tokenize::Tokenizer;
 use serde::Deserialize;
 
+use crate::corpus::{self, Sizes};
 use crate::report::{Report, cpu_time};
 
 const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../.tools");
@@ -24,15 +26,16 @@ const PACKAGES: [&str; 4] = [
     "semchunk==4.1.1",
     "tokenizers==0.23.3",
 ];
+const SIZES: Sizes = (1 << 10, 1 << 20);
 const RATE: &str = "MB/cpu-s";
 const TOKENIZER: &str = "models/all-MiniLM-L6-v2/tokenizer.json";
 
 pub fn run(report: &mut Report) -> anyhow::Result<()> {
-    let megabytes = std::env::var("CHUNK_MB").map_or(Ok(50), |mb| mb.parse())?;
+    let megabytes: usize = std::env::var("CHUNK_MB").map_or(Ok(50), |mb| mb.parse())?;
     let tokens = Tokenizer::open(format!("{TOOLS}/{TOKENIZER}").as_ref())?;
-    let docs = documents(megabytes);
+    let docs = documents(megabytes << 20)?;
     let size = docs.iter().map(|doc| doc.text.len()).sum::<usize>() as f64 / f64::from(1 << 20);
-    report.figure(format!("text, {megabytes} documents"), size, "MB");
+    report.figure(format!("text, {} documents", docs.len()), size, "MB");
 
     let rate =
         |of: &dyn Fn(&Parsed) -> usize| size / seconds(|| docs.iter().map(of).sum::<usize>());
@@ -133,156 +136,50 @@ fn peers(docs: &[Parsed], policy: ChunkPolicy) -> anyhow::Result<BTreeMap<String
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-/// English-like texts with headings, paragraphs of a few sentences, names and numbers, of a
-/// megabyte each.
-fn documents(count: u64) -> Vec<Parsed> {
-    let document = |seed| {
-        let mut writer = Writer {
-            state: seed,
-            ..Writer::default()
-        };
-        while writer.doc.text.len() < 1 << 20 {
-            writer.section();
+/// Documentation as it is read here, taken from all there is, up to so many bytes of it. What is
+/// not indexed is left out, for the peers as well.
+fn documents(bytes: usize) -> anyhow::Result<Vec<Parsed>> {
+    let mut files = corpus::markdown(SIZES);
+    files.extend(corpus::html(SIZES)?);
+    files.sort_by_key(|path| ContentHash::of(path.as_os_str().as_encoded_bytes()));
+    let (mut docs, mut total) = (Vec::new(), 0);
+    for path in files {
+        if total >= bytes {
+            break;
         }
-        writer.doc
-    };
-    (0..count).map(document).collect()
-}
-
-const WORDS: &[&str] = &[
-    "the",
-    "of",
-    "and",
-    "a",
-    "to",
-    "in",
-    "is",
-    "that",
-    "it",
-    "was",
-    "for",
-    "on",
-    "with",
-    "as",
-    "by",
-    "be",
-    "at",
-    "this",
-    "which",
-    "or",
-    "from",
-    "have",
-    "not",
-    "are",
-    "but",
-    "had",
-    "their",
-    "when",
-    "after",
-    "between",
-    "system",
-    "water",
-    "history",
-    "government",
-    "language",
-    "pressure",
-    "measured",
-    "following",
-    "temperature",
-    "university",
-    "development",
-    "production",
-    "different",
-    "important",
-    "structure",
-    "analysis",
-    "boundary",
-    "experiment",
-    "international",
-    "population",
-    "equipment",
-    "description",
-    "supported",
-    "particularly",
-    "configuration",
-    "transmission",
-    "sedimentary",
-    "electromagnetic",
-    "constitutional",
-    "archaeologist",
-    "photosynthesis",
-    "Wellington",
-    "Kowalski",
-    "Bordeaux",
-    "Montgomery",
-    "hydrochloride",
-    "counterintuitive",
-];
-
-#[derive(Default)]
-struct Writer {
-    doc: Parsed,
-    chars: u64,
-    state: u64,
-    sections: u32,
-}
-
-impl Writer {
-    fn section(&mut self) {
-        self.sections += 1;
-        let words = self.words(4);
-        let heading = format!("{} {words}", self.sections);
-        let level = 1 + (self.next(3) as u8);
-        self.block(AtomKind::Heading { level }, &heading);
-        for _ in 0..2 + self.next(7) {
-            let sentences: Vec<String> = (0..2 + self.next(6)).map(|_| self.sentence()).collect();
-            self.block(AtomKind::Paragraph, &sentences.join(" "));
+        let hints = parse::Hints {
+            filename: path.file_name().map(|name| name.to_string_lossy().into()),
+            media_type: None,
+        };
+        // What cannot be read is no text to cut.
+        if let Ok(doc) = parse::parse(&std::fs::read(path)?, &hints, &parse::Limits::default()) {
+            let doc = indexed(&doc);
+            total += doc.text.len();
+            docs.push(doc);
         }
     }
+    Ok(docs)
+}
 
-    fn sentence(&mut self) -> String {
-        let length = 6 + self.next(18);
-        let words = self.words(length);
-        let end = [".", ".", ".", ", in 1987.", "?", " (see 4.2)."][self.next(6)];
-        let (first, rest) = words.split_at(1);
-        format!("{}{rest}{end}", first.to_uppercase())
-    }
-
-    fn words(&mut self, count: usize) -> String {
-        // The square of a uniform number: the first words of the list are the common ones.
-        let word = |writer: &mut Self| {
-            let at = writer.next(1000);
-            WORDS[at * at * WORDS.len() / 1_000_000]
-        };
-        let words: Vec<&str> = (0..count).map(|_| word(self)).collect();
-        words.join(" ")
-    }
-
-    fn block(&mut self, kind: AtomKind, text: &str) {
-        let byte_start = self.doc.text.len() as u64;
-        self.doc.atoms.push(Atom {
-            kind,
+/// The document without what is never indexed.
+fn indexed(doc: &Parsed) -> Parsed {
+    let mut kept = Parsed::default();
+    let mut chars = 0;
+    for atom in doc.atoms.iter().filter(|atom| atom.kind.is_indexed()) {
+        let text = &doc.text[atom.span.bytes()];
+        let (from, length) = (kept.text.len() as u64, text.chars().count() as u64);
+        kept.atoms.push(Atom {
             span: Span {
-                byte_start,
-                byte_end: byte_start + text.len() as u64,
-                char_start: self.chars,
-                char_end: self.chars + text.len() as u64,
+                byte_start: from,
+                byte_end: from + text.len() as u64,
+                char_start: chars,
+                char_end: chars + length,
             },
-            boxes: Vec::new(),
-            source: None,
-            anchor: None,
-            links: Vec::new(),
+            ..atom.clone()
         });
-        self.doc.text.push_str(text);
-        self.doc.text.push_str("\n\n");
-        self.chars += text.len() as u64 + 2;
+        kept.text.push_str(text);
+        kept.text.push_str("\n\n");
+        chars += length + 2;
     }
-
-    fn next(&mut self, below: usize) -> usize {
-        self.state = self
-            .state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (self.state >> 33) as usize % below
-    }
+    kept
 }

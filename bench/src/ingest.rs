@@ -7,7 +7,7 @@
 //! The files are this machine's own: crates' Markdown and the HTML of the toolchain's and the
 //! system's documentation, the small ones, so that the run stays short.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,16 +21,20 @@ use providers::Precision;
 use sandbox::{Program, Sandbox};
 use serde::Deserialize;
 
+use crate::corpus::{self, Sizes};
 use crate::peers::{model_folder, python, root};
 use crate::report::{Report, cpu_time};
 use crate::source::Source;
 
 const FILES: usize = 1_000;
 const EDITED: usize = FILES / 100;
-/// Smallest and largest, in bytes.
-const MARKDOWN: (u64, u64) = (400, 4_000);
-const HTML: (u64, u64) = (1_500, 9_000);
+/// Often enough for the clock, and seldom enough to cost nothing itself.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const MARKDOWN: Sizes = (400, 4_000);
+const HTML: Sizes = (1_500, 9_000);
 const LLAMA_INDEX: &str = "llama-index-core==0.14.25";
+/// It takes minutes; a run that it hangs in is a figure lost, and not the night.
+const PEER_SECONDS: u32 = 30 * 60;
 
 pub fn run(report: &mut Report) -> anyhow::Result<()> {
     // LlamaIndex reads nothing under a hidden folder.
@@ -100,21 +104,12 @@ fn name(n: usize) -> String {
 
 /// Half Markdown, half HTML, evenly taken from what there is.
 fn gather(into: &Path) -> anyhow::Result<u64> {
-    let home = PathBuf::from(std::env::var("HOME").unwrap_or_default());
-    let cargo = std::env::var_os("CARGO_HOME").map_or(home.join(".cargo"), PathBuf::from);
-    let sysroot = Command::new("rustc")
-        .args(["--print", "sysroot"])
-        .output()?;
-    let sysroot = PathBuf::from(String::from_utf8(sysroot.stdout)?.trim());
-    let markdown = [cargo.join("registry/src"), "/usr/share/doc".into()];
-    let html = [sysroot.join("share/doc"), "/usr/share/doc".into()];
     let mut total = 0;
-    for (first, roots, kind, sizes) in [(0, markdown, "md", MARKDOWN), (1, html, "html", HTML)] {
-        let mut found = Vec::new();
-        for root in &roots {
-            find(root, kind, sizes, &mut found);
-        }
-        found.sort();
+    let kinds = [
+        (0, "Markdown", corpus::markdown(MARKDOWN)),
+        (1, "HTML", corpus::html(HTML)?),
+    ];
+    for (first, kind, found) in kinds {
         let wanted = FILES / 2;
         ensure!(
             found.len() >= wanted,
@@ -127,25 +122,6 @@ fn gather(into: &Path) -> anyhow::Result<u64> {
         }
     }
     Ok(total)
-}
-
-fn find(folder: &Path, kind: &str, sizes: (u64, u64), found: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let (path, Ok(known)) = (entry.path(), entry.file_type()) else {
-            continue;
-        };
-        if known.is_dir() {
-            find(&path, kind, sizes, found);
-        } else if known.is_file() && path.extension().is_some_and(|end| end == kind) {
-            let size = entry.metadata().map_or(0, |meta| meta.len());
-            if (sizes.0..=sizes.1).contains(&size) {
-                found.push(path);
-            }
-        }
-    }
 }
 
 /// Says one thing more at the end of a paragraph in the middle, or of the last one there is.
@@ -219,7 +195,7 @@ impl Bench {
             let job = catalog.job(tenant, job).await?;
             match job.status {
                 JobStatus::Completed => break job.counters,
-                JobStatus::Running => tokio::time::sleep(Duration::from_millis(20)).await,
+                JobStatus::Running => tokio::time::sleep(LOOK_AGAIN).await,
                 other => anyhow::bail!("the job is {other}: {:?}", job.error),
             }
         };
@@ -285,12 +261,18 @@ fn llama_index(files: &Path) -> anyhow::Result<Peer> {
         &[&[LLAMA_INDEX], &crate::embed::PACKAGES[..]].concat(),
     )?;
     let cores = std::thread::available_parallelism()?.get();
-    let output = Command::new(python)
+    let output = Command::new("timeout")
+        .arg(PEER_SECONDS.to_string())
+        .arg(python)
         .arg(root().join("bench/peers/ingest.py"))
         .args([files.as_os_str(), model_folder()?.as_os_str()])
         .arg(cores.to_string())
         .stderr(Stdio::inherit())
         .output()?;
+    ensure!(
+        output.status.code() != Some(124),
+        "the peer took more than {PEER_SECONDS} s"
+    );
     ensure!(output.status.success(), "the peer failed");
     serde_json::from_slice(&output.stdout).context("the peer's answer")
 }

@@ -8,6 +8,7 @@ mod catalog;
 mod chunk;
 mod chunk_eval;
 mod coordinator;
+mod corpus;
 mod embed;
 mod http;
 mod index;
