@@ -63,10 +63,6 @@ impl Client {
         })
     }
 
-    pub fn token(&self) -> &str {
-        &self.token
-    }
-
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
         self.json(Method::GET, path, Body::empty()).await
     }

@@ -9,11 +9,11 @@ use catalog::{FirstStart, FirstStarted, Page, Role};
 use chrono::TimeDelta;
 use engine::backup::Local;
 use engine::{Engine, Figures, Objects, SyncedFolder, SystemClock};
-use model::ChunkPolicy;
+use model::{ChunkPolicy, TenantId, UserId};
 use sandbox::{Ocr, Office, Program, Sandbox};
 use shell::{Runtime, Workers};
 use tokio_util::sync::CancellationToken;
-use web::auth::{Keys, password};
+use web::auth::{Keys, Reach, password};
 use web::{Gateway, Parts, Settings};
 
 use crate::config::{self, Config};
@@ -135,8 +135,8 @@ impl House {
         web::router(self.gateway.clone())
     }
 
-    pub fn admin_token(&self) -> String {
-        sign(&self.keys, self.first.tenant, self.first.admin)
+    pub fn admin_token(&self, reach: Reach) -> String {
+        sign(&self.keys, (self.first.tenant, self.first.admin), reach)
     }
 
     /// Finishes or gives back what is under way, then closes the stores; the lock goes last.
@@ -157,8 +157,9 @@ impl House {
 }
 
 /// A token for the command line, good for as long as a command may run.
-pub fn sign(keys: &Keys, tenant: model::TenantId, admin: model::UserId) -> String {
-    keys.sign((admin, tenant, Role::Admin), chrono::Utc::now(), TOKEN_LIFE)
+pub fn sign(keys: &Keys, (tenant, admin): (TenantId, UserId), reach: Reach) -> String {
+    let who = (admin, tenant, Role::Admin);
+    keys.sign(who, reach, chrono::Utc::now(), TOKEN_LIFE)
 }
 
 pub fn catalog_settings(folder: &Folder, config: &Config) -> catalog::Settings {

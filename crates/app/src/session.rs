@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use shell::Runtime;
 use tempfile::TempDir;
+use web::auth::Reach;
 
 use crate::client::Client;
 use crate::config::Config;
@@ -52,7 +53,7 @@ impl Session {
                     if needs == Needs::Workers {
                         house.start_workers(config, Runtime::Inline).await;
                     }
-                    let client = Client::here(house.router(), house.admin_token());
+                    let client = Client::here(house.router(), house.admin_token(Reach::Folder));
                     return Ok(Self {
                         client,
                         house: Some(house),
@@ -115,6 +116,13 @@ impl Session {
         self.house.as_ref().map(House::router)
     }
 
+    /// As the first tenant's admin has it, who sees that tenant alone; of the house, where it is
+    /// in this process.
+    pub fn tenant_token(&self) -> Option<String> {
+        let house = self.house.as_ref()?;
+        Some(house.admin_token(Reach::Tenant))
+    }
+
     /// Of the house, where it is in this process.
     pub fn catalog(&self) -> Option<&dyn catalog::Catalog> {
         self.house.as_ref().map(|house| house.gateway.catalog())
@@ -129,7 +137,8 @@ impl Session {
 
     fn with(folder: &Folder, config: &Config, holder: &Holder) -> anyhow::Result<Self> {
         let keys = secrets::load(folder, &config.auth)?.ok_or_else(|| busy(folder))?;
-        let token = house::sign(&keys, holder.tenant_id, holder.admin_id);
+        let admin = (holder.tenant_id, holder.admin_id);
+        let token = house::sign(&keys, admin, Reach::Folder);
         Ok(Self {
             client: Client::there(holder.address, token)?,
             house: None,

@@ -63,7 +63,7 @@ pub use removal::{Purged, Residue};
 pub use repair::{Outcome, Repaired};
 pub use stage::{Passing, Stage};
 pub use synced_folder::SyncedFolder;
-pub use verify::{Disagreement, Verified};
+pub use verify::{Disagreement, OfTenant, Verified};
 
 use embedding::Embeddings;
 use figures::Timed;

@@ -12,7 +12,7 @@ use model::{RunId, Strategy, TenantId};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::{Keys, Principal, Throttle};
+use crate::auth::{Keys, Principal, Reach, Throttle};
 use crate::problem::Problem;
 use crate::streams::Streams;
 use crate::traffic::Traffic;
@@ -226,6 +226,7 @@ impl Gateway {
             user: Some(self.0.parts.first.admin),
             role: Role::Admin,
             scopes: Vec::new(),
+            reach: Reach::Tenant,
         }
     }
 }

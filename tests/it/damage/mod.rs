@@ -5,12 +5,14 @@ mod harm;
 
 mod stores;
 
+mod tenants;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use engine::{Engine, Figures, Objects, Parts, Settings, SystemClock, Verified};
-use model::TenantId;
+
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use rand::seq::SliceRandom as _;
@@ -70,15 +72,12 @@ fn unread(mill: &Mill) -> Vec<Target> {
 struct House {
     engine: Engine,
     index: index::Index,
-    tenant: TenantId,
 }
 
 impl House {
     async fn open(data: &Path) -> Self {
         let url = format!("sqlite://{}", data.join("catalog.db").display());
         let catalog = catalog::open(&catalog::Settings::new(url)).await.unwrap();
-        let tenants = catalog.tenants(catalog::Page::first(1)).await;
-        let tenant = tenants.unwrap().items[0].id;
         let store =
             |name: &str| Arc::new(LocalFileSystem::new_with_prefix(data.join(name)).unwrap());
         let index = index::Index::open(
@@ -101,7 +100,6 @@ impl House {
         Self {
             engine: Engine::new(Settings::default(), parts),
             index,
-            tenant,
         }
     }
 
@@ -167,7 +165,7 @@ impl Round {
         stores.close().await;
         let house = House::open(&data).await;
         let told = format!("seed {}: {:?}", self.seed, self.harms);
-        let found = house.engine.verify(house.tenant).await.unwrap();
+        let found = house.engine.verify_all().await.unwrap();
         assert_eq!(named(&found), expected, "{told}: {found:#?}");
         for (harm, chunk) in chunks {
             let at = |one: &engine::Disagreement| one.chunk.as_ref() == Some(&chunk);
@@ -176,7 +174,7 @@ impl Round {
                 "{told}: {harm:?} at {chunk}: {found:#?}"
             );
         }
-        let repaired = house.engine.repair(house.tenant).await.unwrap();
+        let repaired = house.engine.repair_all().await.unwrap();
         assert_eq!(named(&repaired.after), lasting, "{told}: {repaired:#?}");
         assert_eq!(
             repaired.after.digest.to_string(),

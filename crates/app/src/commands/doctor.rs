@@ -128,7 +128,10 @@ fn reranker(config: &Config) -> Check {
 /// Catalog, keys, index and objects are really opened, by us or by the server that holds them.
 async fn stores(config: &Config) -> Check {
     let finding = match status(config).await {
-        Ok(documents) => Ok(format!("open, with {documents} documents")),
+        Ok((documents, 1)) => Ok(format!("open, with {documents} documents")),
+        Ok((documents, tenants)) => Ok(format!(
+            "open, with {tenants} tenants, the first of which has {documents} documents"
+        )),
         Err(error) => {
             let todo = "put the folder back from a backup, or choose another with --data";
             Err((sentence(&error), todo.to_owned()))
@@ -140,11 +143,16 @@ async fn stores(config: &Config) -> Check {
     }
 }
 
-async fn status(config: &Config) -> anyhow::Result<u64> {
+/// How many documents the first tenant has, and how many tenants there are, as far as one page
+/// tells.
+async fn status(config: &Config) -> anyhow::Result<(u64, usize)> {
     let session = Session::open(config, Needs::Answers).await?;
     let status: serde_json::Value = session.client.get("/v1/status").await?;
+    let tenants: serde_json::Value = session.client.get("/v1/tenants?limit=200").await?;
     session.close().await?;
-    Ok(status["documents"].as_u64().unwrap_or_default())
+    let documents = status["documents"].as_u64().unwrap_or_default();
+    let tenants = tenants["items"].as_array().map_or(1, Vec::len);
+    Ok((documents, tenants))
 }
 
 /// A child is really started and really reads something.

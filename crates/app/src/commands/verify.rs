@@ -1,5 +1,5 @@
-//! `verify`: the digest of a data folder, and every disagreement in it. `repair`: the same,
-//! mended.
+//! `verify`: the digest of a data folder, and every disagreement in it, whosever it is.
+//! `repair`: the same, mended.
 
 use std::process::ExitCode;
 
@@ -65,7 +65,7 @@ fn line(found: &Value) -> Value {
     json!({
         "digest": found["digest"], "documents": found["documents"], "chunks": found["chunks"],
         "disagreements": found["disagreements"], "leftovers": found["leftovers"],
-        "work": found["work"],
+        "tenants": found["tenants"], "work": found["work"],
     })
 }
 
@@ -75,16 +75,29 @@ fn stands(found: &Value) -> String {
         0 => String::new(),
         _ => format!("{left} objects nothing refers to; `gristmill repair` deletes them\n"),
     };
+    let counts = |of: &Value| format!("{} documents, {} chunks", of["documents"], of["chunks"]);
+    let each = |tenant: &Value| {
+        let (name, digest) = (cell(tenant, "name"), cell(tenant, "digest"));
+        format!("  tenant {name}: {}, digest {digest}\n", counts(tenant))
+    };
+    let tenants: String = rows(found, "tenants").map(each).collect();
     format!(
-        "digest {}\n{} documents, {} chunks\n{leftovers}",
+        "digest {}\n{}\n{tenants}{leftovers}",
         cell(found, "digest"),
-        found["documents"],
-        found["chunks"],
+        counts(found),
     )
 }
 
-/// Where something is wrong: the document, and the version or chunk as near as it is known.
+/// Whose it is, where there are several, and where.
 fn place(one: &Value) -> String {
+    match one["tenant"].as_str() {
+        Some(tenant) => format!("tenant {tenant}: {}", place_within(one)),
+        None => place_within(one),
+    }
+}
+
+/// Where something is wrong: the document, and the version or chunk as near as it is known.
+fn place_within(one: &Value) -> String {
     if let Some(kind) = one["tally"]["kind"].as_str() {
         let (told, counted) = (&one["tally"]["told"], &one["tally"]["counted"]);
         return format!("status: {kind} ({told} told, {counted} counted)");

@@ -5,6 +5,8 @@
 //! does not know is forgotten; what status tells is counted anew. Nothing is taken away to be
 //! deleted while this goes on. May be interrupted anywhere and asked again.
 
+mod every;
+
 mod rework;
 
 mod rows;

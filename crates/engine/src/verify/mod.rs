@@ -7,6 +7,8 @@
 
 mod digest;
 
+mod every;
+
 mod index_side;
 
 mod objects_side;
@@ -22,6 +24,8 @@ use model::{ContentHash, DocumentId, KbId, SourceUri, TenantId, VersionId};
 use crate::objects::Key;
 use crate::{Engine, Error};
 
+pub use every::OfTenant;
+
 /// What a verification found.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Verified {
@@ -31,6 +35,8 @@ pub struct Verified {
     pub disagreements: Vec<Disagreement>,
     /// Objects nothing refers to: no harm, and no use.
     pub leftovers: Vec<String>,
+    /// Each by itself, where it was of several.
+    pub tenants: Vec<OfTenant>,
     #[serde(skip)]
     pub(crate) unowned: Vec<Key>,
 }
@@ -38,6 +44,9 @@ pub struct Verified {
 /// Two stores that do not say the same.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Disagreement {
+    /// Whose it is, by name, where several were asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
     /// `None` for what belongs to no document.
     pub source_uri: Option<SourceUri>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,6 +70,7 @@ impl Disagreement {
     /// Nobody's yet.
     fn new(what: &'static str, remedy: Remedy) -> Self {
         Self {
+            tenant: None,
             source_uri: None,
             document_id: None,
             version_id: None,
@@ -441,6 +451,7 @@ fn sum_up(
         chunks,
         disagreements: found.chain(others).collect(),
         leftovers: unowned.iter().map(Key::to_string).collect(),
+        tenants: Vec::new(),
         unowned,
     }
 }

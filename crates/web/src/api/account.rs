@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::users::LONGEST_LOGIN;
-use crate::auth::{May, Read, password};
+use crate::auth::{May, Reach, Read, password};
 use crate::extract::Sent;
 use crate::gateway::Gateway;
 use crate::problem::Problem;
@@ -92,7 +92,7 @@ pub async fn sign_in(gateway: &Gateway, sent: Login) -> Result<SignedIn, Problem
     Ok(SignedIn {
         token: gateway
             .keys()
-            .sign((user.id, user.tenant, user.role), now, life),
+            .sign((user.id, user.tenant, user.role), Reach::Tenant, now, life),
         token_type: "Bearer",
         expires_at: now + life,
         account: Account {

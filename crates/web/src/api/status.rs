@@ -3,13 +3,13 @@
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
-use engine::{Disagreement, Outcome};
+use engine::{Disagreement, OfTenant, Outcome};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::auth::{Manage, May, Read};
+use crate::auth::{Manage, May, Principal, Reach, Read};
 use crate::gateway::Gateway;
 use crate::ops::INDEX_STOPPED;
 use crate::problem::Problem;
@@ -99,30 +99,47 @@ pub struct VerifiedView {
     pub disagreements: Vec<Disagreement>,
     /// Objects nothing refers to: no harm, and no use.
     pub leftovers: Vec<String>,
+    /// Each by itself, where it was of several: only whoever runs the server is told of others.
+    #[schema(value_type = Vec<Object>)]
+    pub tenants: Vec<OfTenant>,
     /// Steps in the queue, which the digest does not cover yet.
     pub work: u64,
     pub checked_at: DateTime<Utc>,
 }
 
-/// Reads everything of the tenant from the stores themselves; takes as long as there is data.
+/// Reads everything of the tenant from the stores themselves; takes as long as there is data. Whoever
+/// has the data folder itself, and signs with its keys, has every tenant read.
 #[utoipa::path(post, path = "/v1/verify", tag = "operations",
     responses((status = 200, body = VerifiedView)))]
 async fn verify(
     State(gateway): State<Gateway>,
     who: May<Manage>,
 ) -> Result<Json<VerifiedView>, Problem> {
-    let found = gateway.engine().verify(who.tenant).await?;
-    Ok(Json(view(&gateway, found).await?))
+    let engine = gateway.engine();
+    let found = match who.reach {
+        Reach::Tenant => engine.verify(who.tenant).await?,
+        Reach::Folder => engine.verify_all().await?,
+    };
+    Ok(Json(view(&gateway, &who, found).await?))
 }
 
-async fn view(gateway: &Gateway, found: engine::Verified) -> Result<VerifiedView, Problem> {
-    let queue = gateway.catalog().queue_depth(gateway.now()).await?;
+async fn view(
+    gateway: &Gateway,
+    who: &Principal,
+    found: engine::Verified,
+) -> Result<VerifiedView, Problem> {
+    let (catalog, now) = (gateway.catalog(), gateway.now());
+    let queue = match who.reach {
+        Reach::Tenant => catalog.status(who.tenant, now).await?.queue,
+        Reach::Folder => catalog.queue_depth(now).await?,
+    };
     Ok(VerifiedView {
         digest: found.digest.to_string(),
         documents: found.documents,
         chunks: found.chunks,
         disagreements: found.disagreements,
         leftovers: found.leftovers,
+        tenants: found.tenants,
         work: queue.ready + queue.leased + queue.waiting,
         checked_at: gateway.now(),
     })
@@ -146,10 +163,14 @@ async fn repair(
     State(gateway): State<Gateway>,
     who: May<Manage>,
 ) -> Result<Json<RepairedView>, Problem> {
-    let done = gateway.engine().repair(who.tenant).await?;
+    let engine = gateway.engine();
+    let done = match who.reach {
+        Reach::Tenant => engine.repair(who.tenant).await?,
+        Reach::Folder => engine.repair_all().await?,
+    };
     Ok(Json(RepairedView {
         findings: done.findings,
         leftovers_deleted: done.leftovers_deleted,
-        after: view(&gateway, done.after).await?,
+        after: view(&gateway, &who, done.after).await?,
     }))
 }

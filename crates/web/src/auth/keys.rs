@@ -33,8 +33,21 @@ pub struct Claims {
     pub sub: UserId,
     pub tenant_id: TenantId,
     pub role: Role,
+    #[serde(default)]
+    pub reach: Reach,
     pub iat: i64,
     pub exp: i64,
+}
+
+/// How far a token reaches. Nobody is given one beyond their tenant: it takes the keys of the data
+/// folder to sign it, and whoever has these has all that is in there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reach {
+    #[default]
+    Tenant,
+    /// Everything in the data folder.
+    Folder,
 }
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -78,6 +91,7 @@ impl Keys {
     pub fn sign(
         &self,
         (sub, tenant_id, role): (UserId, TenantId, Role),
+        reach: Reach,
         now: DateTime<Utc>,
         life: TimeDelta,
     ) -> String {
@@ -86,6 +100,7 @@ impl Keys {
             sub,
             tenant_id,
             role,
+            reach,
             iat: now.timestamp(),
             exp: (now + life).timestamp(),
         };
@@ -159,7 +174,7 @@ mod tests {
             TenantId::from_uuid(Uuid::from_u128(2)),
             Role::User,
         );
-        keys.sign(who, now(), TimeDelta::hours(24))
+        keys.sign(who, Reach::Tenant, now(), TimeDelta::hours(24))
     }
 
     fn part(json: &serde_json::Value) -> String {

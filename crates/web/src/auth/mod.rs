@@ -24,7 +24,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use model::{ContentHash, TenantId, UserId};
 
 pub use internal::Internal;
-pub use keys::{Claims, Key, Keys, Refused};
+pub use keys::{Claims, Key, Keys, Reach, Refused};
 pub use throttle::Throttle;
 
 use session::Origin;
@@ -41,6 +41,7 @@ pub struct Principal {
     pub role: Role,
     /// What a key is limited to; empty means all its role may do.
     pub scopes: Vec<String>,
+    pub reach: Reach,
 }
 
 /// Something one may be allowed to do.
@@ -154,6 +155,7 @@ impl Gateway {
             user: Some(user.id),
             role: user.role,
             scopes: Vec::new(),
+            reach: claims.reach,
         })
     }
 
@@ -183,6 +185,7 @@ impl Gateway {
             user: key.created_by,
             role: key.role,
             scopes: key.scopes,
+            reach: Reach::Tenant,
         })
     }
 }

@@ -44,7 +44,7 @@ impl World {
         config: &Config,
         plant: impl Fn(Router, &str) -> Router,
     ) -> anyhow::Result<Self> {
-        let operator = session.client.token().to_owned();
+        let operator = session.tenant_token().context("the house is ours")?;
         let mark = format!("mark{}", uuid::Uuid::now_v7().simple());
         let mut world = Self {
             router: session.router().context("the house is ours")?,

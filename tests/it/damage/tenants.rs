@@ -1,0 +1,96 @@
+//! Whoever has the data folder is told of every tenant in it; whoever asks the server, of their
+//! own.
+
+use serde_json::{Value, json};
+
+use crate::api::served::Served;
+use crate::mill::{Catalog, Mill, path, text};
+
+/// Two tenants with a document each; a token of the second's admin, and its version.
+async fn two_tenants() -> (Served, String, String) {
+    let served = Served::sqlite();
+    served.ingest("a.md", "# A\n\nThe wheel turns.\n").await;
+    let acme = served.tenant("acme").await;
+    let queued = served.upload_as(&acme, "b.md", "# B\n\nThe stone turns.\n");
+    let queued = queued.await.expect(202);
+    served.follow(&acme, text(&queued["run_id"])).await;
+    let version = text(&queued["version_id"]).to_owned();
+    (served, acme, version)
+}
+
+fn lose_text(mill: &Mill, version: &str) {
+    let tenants = std::fs::read_dir(mill.data().join("objects/versions")).unwrap();
+    let texts = tenants.map(|tenant| tenant.unwrap().path().join(version).join("1.text"));
+    let lost: Vec<_> = texts.filter(|path| path.exists()).collect();
+    assert_eq!(lost.len(), 1);
+    std::fs::remove_file(&lost[0]).unwrap();
+}
+
+fn tenants_of(told: &Value) -> Vec<String> {
+    let name = |one: &Value| format!("{}:{}", text(&one["name"]), one["documents"]);
+    told["tenants"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(name)
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_command_line_verifies_and_repairs_every_tenant_and_the_api_only_the_asking_one() {
+    let (served, acme, version) = two_tenants().await;
+    let own = served.post("/v1/verify", &json!({})).await.expect(200);
+    let before = served.mill.lines(&["verify", "--json"]).remove(0);
+    assert_eq!(tenants_of(&before), ["acme:1", "default:1"]);
+    assert_eq!(before["documents"], 2);
+    assert_ne!(before["digest"], own["digest"], "it covers more");
+    assert_eq!(before["tenants"][1]["digest"], own["digest"]);
+
+    lose_text(&served.mill, &version);
+    for (token, found) in [(&served.token, 0), (&acme, 1)] {
+        let told = served.post_as(token, "/v1/verify", &json!({})).await;
+        let told = told.expect(200);
+        assert_eq!(told["documents"], 1, "{told}");
+        assert_eq!(told["tenants"], json!([]), "{told}");
+        assert_eq!(told["disagreements"].as_array().unwrap().len(), found);
+    }
+    let repaired = served.post("/v1/repair", &json!({})).await.expect(200);
+    assert_eq!(repaired["findings"], json!([]), "it is another's");
+
+    // Asked of the server that holds the folder, and of the folder itself.
+    let asked = served.mill.run(&["verify"]);
+    let mill = served.stop();
+    for output in [asked, mill.run(&["verify"])] {
+        assert!(!output.status.success());
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.contains("tenant default: 1 documents"), "{said}");
+        let named =
+            |line: &str| line.starts_with("tenant acme: upload://") && line.contains("text");
+        assert!(said.lines().any(named), "{said}");
+    }
+    let told = mill.lines(&["repair", "--json"]).remove(0);
+    assert_eq!(told["findings"].as_array().unwrap().len(), 1, "{told}");
+    assert_eq!(told["findings"][0]["tenant"], "acme");
+    assert_eq!(told["findings"][0]["mended"], true);
+    assert_eq!(told["digest"], before["digest"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restored_folder_has_the_digest_of_all_tenants() {
+    let (served, _, version) = two_tenants().await;
+    let mill = served.stop();
+    let places = tempfile::tempdir().unwrap();
+    let to = places.path().join("backup");
+    mill.ok(&["backup", path(&to)]);
+    let again = Mill::new(Catalog::Sqlite);
+    let told = again.lines(&["restore", path(&to), "--json"]).remove(0);
+    assert_eq!(text(&told["digest"]), mill.digest());
+    assert_eq!(tenants_of(&told), ["acme:1", "default:1"]);
+
+    // What was damaged before the backup is told when it is restored, whosever it is.
+    lose_text(&mill, &version);
+    let to = places.path().join("damaged");
+    mill.ok(&["backup", path(&to)]);
+    let again = Mill::new(Catalog::Sqlite);
+    assert!(!again.run(&["restore", path(&to)]).status.success());
+}
