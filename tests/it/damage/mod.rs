@@ -20,7 +20,7 @@ use rand::{SeedableRng as _, rngs::StdRng};
 use sandbox::{Program, Sandbox};
 use serde_json::json;
 
-use crate::mill::{Folder, Mill, path, text};
+use crate::mill::{Folder, Mill, outcomes, path, text};
 use harm::{Expected, HARMS, Harm, Target};
 use stores::Stores;
 
@@ -279,6 +279,62 @@ async fn a_removed_document_that_lost_its_row_is_removed_still() {
     let mut stores = Stores::open(&mill.data()).await;
     assert!(stores.is_removed(id).await);
     stores.close().await;
+}
+
+/// The document called so, whatever else there is.
+fn called(mill: &Mill, name: &str) -> Vec<serde_json::Value> {
+    let mut documents = mill.lines(&["documents", "--json"]);
+    documents.retain(|row| text(&row["source_uri"]).ends_with(name));
+    documents
+}
+
+#[tokio::test]
+async fn a_document_that_lost_its_row_and_came_in_again_is_one_document() {
+    let mill = Mill::sqlite();
+    let folder = Folder::of(&[
+        ("a.md", "# A\n\nThe quern is old.\n"),
+        ("b.md", "# B\n\nThe sluice is shut.\n"),
+    ]);
+    mill.ingest(folder.path());
+    let before = mill.digest();
+    let first = called(&mill, "a.md").remove(0);
+    let lose = async || {
+        let mut stores = Stores::open(&mill.data()).await;
+        let row = "DELETE FROM documents WHERE id = $1";
+        let id = text(&first["document_id"]).parse().unwrap();
+        stores.execute(row, id).await;
+        stores.close().await;
+    };
+    let repaired = || {
+        assert!(!mill.run(&["verify"]).status.success());
+        let told = mill.lines(&["repair", "--json"]).remove(0);
+        let findings = told["findings"].as_array().unwrap();
+        assert_eq!(findings.len(), 1, "{told}");
+        assert_eq!(findings[0]["document_id"], first["document_id"], "{told}");
+        assert_eq!(findings[0]["mended"], true, "{told}");
+        let now = called(&mill, "a.md");
+        assert_eq!(now.len(), 1, "{now:?}");
+        assert_eq!(now[0]["document_id"], first["document_id"]);
+        let found = mill.lines(&["search", "quern", "--mode", "text", "--json"]);
+        assert_eq!(found[0]["hits"].as_array().unwrap().len(), 1, "{found:?}");
+        told
+    };
+    // With the bytes it had.
+    lose().await;
+    let again = mill.ingest(folder.path());
+    assert!(outcomes(&again).contains(&"new"), "{again:?}");
+    assert_eq!(repaired()["digest"], before);
+    assert_eq!(outcomes(&mill.ingest(folder.path())), ["skipped"; 2]);
+
+    // With others: they answer, and what answered before is its history.
+    lose().await;
+    folder.write("a.md", "# A\n\nThe quern is new.\n");
+    mill.ingest(folder.path());
+    let told = repaired();
+    assert_eq!(called(&mill, "a.md")[0]["versions"], 3);
+    let fresh = Mill::sqlite();
+    fresh.ingest(folder.path());
+    assert_eq!(told["digest"], fresh.digest());
 }
 
 #[test]

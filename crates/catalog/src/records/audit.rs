@@ -9,7 +9,7 @@ use model::{
     SourceOrder, SourceUri, UnitName, UserId, VersionId,
 };
 
-use super::{ActivationCause, Artifacts, LedgerEntry, Served, UnitState, VersionState};
+use super::{ActivationCause, Artifacts, LedgerEntry, UnitState, VersionState, words};
 
 /// All rows of one document, whichever of them are there.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +26,8 @@ pub struct Dossier {
     pub runs: Vec<RunFile>,
     /// What its source calls it.
     pub source_keys: Vec<String>,
+    /// Who has its address now, where its own row is gone.
+    pub successor: Option<DocumentId>,
     /// Tables that have a row of this document nobody can read.
     pub unreadable: Vec<&'static str>,
 }
@@ -40,6 +42,7 @@ impl Dossier {
             ledger: Vec::new(),
             runs: Vec::new(),
             source_keys: Vec::new(),
+            successor: None,
             unreadable: Vec::new(),
         }
     }
@@ -68,6 +71,19 @@ impl Dossier {
             }
         }
         best.map(|(_, uri)| uri.clone())
+    }
+
+    /// Where most of its rows say it is: none ever moves to another.
+    pub fn kb(&self) -> Option<KbId> {
+        let versions = self.versions.iter().map(|version| version.kb);
+        let head = self.head.iter().map(|head| head.kb);
+        let told: Vec<KbId> = versions
+            .chain(self.runs.iter().map(|run| run.kb))
+            .chain(self.activations.iter().map(|row| row.kb))
+            .chain(head)
+            .collect();
+        let votes = |kb: &&KbId| told.iter().filter(|other| *other == *kb).count();
+        told.iter().rev().max_by_key(votes).copied()
     }
 
     fn hints_at(&self, uri: &SourceUri) -> usize {
@@ -149,6 +165,7 @@ pub struct ActivationFile {
     pub id: uuid::Uuid,
     /// The one it took over from.
     pub replaced: Option<uuid::Uuid>,
+    pub kb: KbId,
     pub generation: GenerationId,
     pub version: VersionId,
     pub number: u32,
@@ -181,10 +198,17 @@ pub struct RunFile {
 pub enum Mend {
     /// The row of the document, from what its runs say of it.
     Document(DocumentHead, DateTime<Utc>),
+    /// The same, where another document has come under its address since: what that brought
+    /// becomes this one's, and the other is no more.
+    Reunion {
+        head: DocumentHead,
+        created: DateTime<Utc>,
+        with: DocumentId,
+    },
     /// A version's row: made again where it is gone, else its facts set to these.
     Version(VersionFacts),
     /// Every activation of the document, as the ledger tells.
-    Activations(Vec<Served>),
+    Activations,
     /// What filters look up of a version.
     Filterable(VersionId),
     /// Where a version stands in the source's order.

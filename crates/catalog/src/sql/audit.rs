@@ -177,6 +177,7 @@ async fn gather<DB: Dialect>(
         })?;
     }
     parts::<DB>(c, tenant, ids, &mut found).await?;
+    successors::<DB>(c, tenant, &mut found).await?;
     let mut found: Vec<Dossier> = found.into_values().collect();
     found.iter_mut().for_each(in_order);
     Ok(found)
@@ -227,6 +228,31 @@ async fn parts<DB: Dialect>(
             mine.for_each(|version| version.filterable.push(pair.clone()));
         },
     )
+}
+
+/// Of documents that lost their row.
+async fn successors<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    found: &mut Dossiers,
+) -> Result<(), Error> {
+    for dossier in found.values_mut().filter(|d| d.head.is_none()) {
+        let Some((uri, kb)) = dossier.source_uri().zip(dossier.kb()) else {
+            continue;
+        };
+        let row = query(
+            "SELECT id FROM documents WHERE tenant_id = $1 AND kb_id = $2 AND source_uri = $3",
+        )
+        .bind(tenant.as_uuid())
+        .bind(kb.as_uuid())
+        .bind(uri.as_str())
+        .fetch_optional(&mut *c)
+        .await?;
+        dossier.successor = row
+            .map(|row| Cells::<DB>(&row).id("id", DocumentId::from_uuid))
+            .transpose()?;
+    }
+    Ok(())
 }
 
 async fn of<DB: Dialect>(
@@ -336,6 +362,7 @@ fn activation<DB: Dialect>(row: &DB::Row) -> Result<ActivationFile, Error> {
     Ok(ActivationFile {
         id: row.get("id")?,
         replaced: row.get("replaced")?,
+        kb: row.id("kb_id", KbId::from_uuid)?,
         generation: row.id("generation_id", GenerationId::from_uuid)?,
         version: row.id("version_id", VersionId::from_uuid)?,
         number: row.small("number")?,

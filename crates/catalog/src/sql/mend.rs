@@ -9,10 +9,11 @@ use super::activate::next_change;
 use super::cells::{Cells, bytes, json, text};
 use super::dialect::Dialect;
 use super::ledger::{self, Fact};
+use super::reunion::reunion;
 use super::{Tx, audit, metadata};
-use crate::{DocumentHead, Error, LedgerKind, Mend, Reworked, RunFile, Served, VersionFacts};
+use crate::{DocumentHead, Error, LedgerKind, Mend, Reworked, RunFile, VersionFacts, replay};
 
-type Owner = (TenantId, DocumentId);
+pub type Owner = (TenantId, DocumentId);
 
 pub async fn fence<DB: Dialect>(c: &mut Tx<DB>) -> Result<u64, Error> {
     if let Some(advance) = DB::ADVANCE_FENCE {
@@ -33,7 +34,12 @@ pub async fn mend<DB: Dialect>(
         match mend {
             Mend::Document(head, created) => document::<DB>(c, of, &head, created).await?,
             Mend::Version(facts) => version::<DB>(c, of, &facts).await?,
-            Mend::Activations(served) => activations::<DB>(c, of, &served).await?,
+            Mend::Reunion {
+                head,
+                created,
+                with,
+            } => reunion::<DB>(c, of, (&head, created), with).await?,
+            Mend::Activations => activations::<DB>(c, of).await?,
             Mend::Filterable(version) => filterable::<DB>(c, of, version).await?,
             Mend::Order(version, place) => order::<DB>(c, version, &place).await?,
             Mend::Run(run_file) => run::<DB>(c, of, &run_file).await?,
@@ -43,7 +49,7 @@ pub async fn mend<DB: Dialect>(
     latest::<DB>(c, of).await
 }
 
-async fn document<DB: Dialect>(
+pub async fn document<DB: Dialect>(
     c: &mut Tx<DB>,
     (tenant, document): Owner,
     head: &DocumentHead,
@@ -58,7 +64,7 @@ async fn document<DB: Dialect>(
                 AND NOT EXISTS (SELECT 1 FROM ledger r WHERE r.document_id = $1
                     AND r.kind = 'reinstated' AND r.seq > l.seq)
               ORDER BY l.seq DESC LIMIT 1))
-         ON CONFLICT (id) DO UPDATE SET kb_id = $3, source_uri = $4",
+         ON CONFLICT (id) DO UPDATE SET tenant_id = $2, kb_id = $3, source_uri = $4",
     )
     .bind(document.as_uuid())
     .bind(tenant.as_uuid())
@@ -163,17 +169,14 @@ async fn metadata_left<DB: Dialect>(
     Ok(metadata)
 }
 
-async fn activations<DB: Dialect>(
-    c: &mut Tx<DB>,
-    (tenant, document): Owner,
-    served: &[Served],
-) -> Result<(), Error> {
+async fn activations<DB: Dialect>(c: &mut Tx<DB>, (tenant, document): Owner) -> Result<(), Error> {
+    let served = replay(&audit::one::<DB>(c, tenant, document).await?.ledger);
     query("DELETE FROM activations WHERE document_id = $1")
         .bind(document.as_uuid())
         .execute(&mut *c)
         .await?;
     let ids: Vec<Uuid> = served.iter().map(|_| Uuid::now_v7()).collect();
-    for (id, one) in ids.iter().zip(served) {
+    for (id, one) in ids.iter().zip(&served) {
         let change = changed::<DB>(c, one.generation).await?;
         query(
             "INSERT INTO activations (id, tenant_id, kb_id, generation_id, document_id, version_id,

@@ -50,6 +50,7 @@ mod recount;
 mod recreate;
 mod removal;
 mod requests;
+mod reunion;
 mod runs;
 mod scrub;
 mod sources;

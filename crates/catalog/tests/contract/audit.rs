@@ -37,7 +37,6 @@ pub async fn putting_right_what_is_right_changes_nothing(world: &World) {
     assert_eq!((before.versions.len(), before.activations.len()), (2, 2));
     assert!(before.unreadable.is_empty());
 
-    let served = replay(&before.ledger);
     let version = &before.versions[0];
     let run = before.run_of(version.id).unwrap().clone();
     let facts = VersionFacts {
@@ -59,7 +58,7 @@ pub async fn putting_right_what_is_right_changes_nothing(world: &World) {
         Mend::Run(run),
         Mend::Version(facts),
         Mend::Filterable(version.id),
-        Mend::Activations(served),
+        Mend::Activations,
     ];
     let now = world.clock.now();
     catalog
@@ -147,4 +146,59 @@ pub async fn a_job_that_has_miscounted_is_told_and_put_right(world: &World) {
         .await
         .unwrap();
     assert_eq!(told().await, []);
+}
+
+pub async fn a_document_takes_over_what_came_under_its_address(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let first = world.admit("a.txt", "one").await;
+    world.work_off().await;
+    let lost = dossier(world, first.document).await;
+    let now = world.clock.pass(Duration::from_secs(1));
+    let purging = catalog.begin_purge(tenant, first.document, None, now);
+    let gone: Vec<_> = purging.await.unwrap().iter().map(|v| v.version).collect();
+    catalog.forget_versions(tenant, &gone).await.unwrap();
+    world.clock.pass(Duration::from_secs(1));
+    let second = world.admit("a.txt", "one").await;
+    world.work_off().await;
+    let third = world.admit("a.txt", "two").await;
+    world.work_off().await;
+    assert_eq!(second.document, third.document);
+    assert_ne!(second.document, first.document);
+    let other = dossier(world, second.document).await;
+
+    let mends = vec![
+        Mend::Reunion {
+            head: DocumentHead {
+                latest: None,
+                ledger_head: None,
+                ..lost.head.clone().unwrap()
+            },
+            created: now,
+            with: second.document,
+        },
+        Mend::Activations,
+    ];
+    let now = world.clock.now();
+    let mended = catalog.mend(tenant, first.document, mends, now).await;
+    mended.unwrap();
+    let whole = dossier(world, first.document).await;
+    assert_eq!(whole.versions, other.versions);
+    let told = |dossier: &Dossier| {
+        let row = |row: &catalog::ActivationFile| (row.version, row.opened_at, row.closed_at);
+        dossier.activations.iter().map(row).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&whole), told(&other));
+    let entries = lost.ledger.len() + 1 + other.ledger.len();
+    assert_eq!(whole.ledger.len(), entries, "both are told, and the purge");
+    let head = whole.head.as_ref().unwrap();
+    assert_eq!(head.latest, Some(third.version));
+    assert_eq!(head.ledger_head, whole.ledger.last().map(|last| last.hash));
+    assert_eq!(world.answering().await, [third.version]);
+
+    let left = dossier(world, second.document).await;
+    assert!(left.head.is_none() && left.versions.is_empty() && left.runs.is_empty());
+    assert!(replay(&left.ledger).is_empty(), "it tells of nothing more");
+    assert_eq!(catalog.miscounted(tenant).await.unwrap(), []);
+    let again = world.admit("a.txt", "two").await;
+    assert_eq!(again.document, first.document, "the address is its own");
 }

@@ -210,6 +210,7 @@ impl Log {
         match finding.remedy {
             Remedy::Nothing(why) => format!("cannot be mended: {why}"),
             Remedy::Document => rows("wrote its row again, as its runs tell"),
+            Remedy::Reunion(_) => rows("wrote its row again; what came in its place is its own"),
             Remedy::Version(_) => rows("wrote its row again, as ledger, run and index tell"),
             Remedy::Run(_) => rows("wrote its run again, as its version tells"),
             Remedy::Filterable(_) => rows("wrote again what filters look up"),

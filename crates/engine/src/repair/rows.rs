@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use catalog::{DocumentHead, Dossier, Mend, RunFile, Served, VersionFacts, VersionState, replay};
+use chrono::{DateTime, Utc};
 use index::Space;
 use model::{DocumentId, RunId, RunStatus, SourceOrder, SourceUri, TenantId, VersionId};
 
@@ -25,6 +26,11 @@ impl Engine {
         if remedies.contains(&Remedy::Document) {
             mends.extend(head(&dossier));
         }
+        let other = remedies.iter().find_map(|remedy| match remedy {
+            Remedy::Reunion(other) => Some(*other),
+            _ => None,
+        });
+        mends.extend(other.and_then(|with| reunion(&dossier, with)));
         for version in versions(remedies) {
             let told = served.iter().rev().find(|one| one.version == version);
             let facts = self.facts(tenant, &dossier, version, told).await?;
@@ -46,8 +52,8 @@ impl Engine {
         }
         // Last: they take number, chunks and flush from the versions' rows.
         let rows = remedies.contains(&Remedy::Activations) || !remade.is_empty();
-        if rows && !dossier.ledger.is_empty() {
-            mends.push(Mend::Activations(served));
+        if rows && !dossier.ledger.is_empty() || other.is_some() {
+            mends.push(Mend::Activations);
         }
         if !mends.is_empty() {
             let now = self.parts.clock.now();
@@ -145,18 +151,31 @@ fn versions(remedies: &[Remedy]) -> BTreeSet<VersionId> {
 
 /// The document's row, as its newest run tells it.
 fn head(dossier: &Dossier) -> Option<Mend> {
+    let (head, created) = told_head(dossier)?;
+    Some(Mend::Document(head, created))
+}
+
+fn reunion(dossier: &Dossier, with: DocumentId) -> Option<Mend> {
+    let (head, created) = told_head(dossier)?;
+    Some(Mend::Reunion {
+        head,
+        created,
+        with,
+    })
+}
+
+fn told_head(dossier: &Dossier) -> Option<(DocumentHead, DateTime<Utc>)> {
     let run = dossier.runs.last()?;
     let first = dossier.runs.first()?;
-    let known = dossier.head.as_ref();
     let head = DocumentHead {
-        kb: known.map_or(run.kb, |head| head.kb),
+        kb: dossier.kb()?,
         source_uri: dossier.source_uri()?,
         source: run.source,
         // Both are read from the other rows when this one is written.
         latest: None,
         ledger_head: None,
     };
-    Some(Mend::Document(head, first.created_at))
+    Some((head, first.created_at))
 }
 
 /// A run that brought these bytes once, for a version whose own is gone.
@@ -200,7 +219,7 @@ fn run_of(dossier: &Dossier, version: VersionId) -> Option<Mend> {
     Some(Mend::Run(RunFile {
         id: row.run,
         version,
-        kb: row.kb,
+        kb: dossier.kb()?,
         generation: row.generation,
         source_uri: dossier.source_uri()?,
         content_hash: row.content_hash,

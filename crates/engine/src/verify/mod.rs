@@ -97,6 +97,8 @@ pub(crate) enum Remedy {
     Nothing(&'static str),
     /// The document's row, from its runs.
     Document,
+    /// The same, together with the one that came under its address since.
+    Reunion(DocumentId),
     /// A version's row, from the ledger, its run and the index.
     Version(VersionId),
     Run(VersionId),

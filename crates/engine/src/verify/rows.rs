@@ -99,11 +99,14 @@ fn broken_chain(entries: &[LedgerEntry]) -> Option<&'static str> {
 fn head(dossier: &Dossier, served: &[Served], found: &mut Findings) {
     let Some(head) = &dossier.head else {
         if !dossier.versions.is_empty() || !served.is_empty() {
-            found.say(
-                None,
-                "its row among the documents is gone",
-                Remedy::Document,
-            );
+            let (what, remedy) = match dossier.successor {
+                None => ("its row among the documents is gone", Remedy::Document),
+                Some(other) => (
+                    "its row among the documents is gone, and another has come in its place",
+                    Remedy::Reunion(other),
+                ),
+            };
+            found.say(None, what, remedy);
         }
         return;
     };
@@ -114,6 +117,10 @@ fn head(dossier: &Dossier, served: &[Served], found: &mut Findings) {
             "its runs know it by another address",
             Remedy::Document,
         );
+    }
+    if dossier.kb() != Some(head.kb) {
+        let what = "its row puts it into another knowledge base";
+        found.say(None, what, Remedy::Document);
     }
     for run in dossier
         .runs
@@ -177,6 +184,7 @@ fn activations(dossier: &Dossier, served: &[Served], found: &mut Findings) {
     for row in rows {
         let stands = dossier.version(row.version).is_none_or(|version| {
             row.number == version.number
+                && Some(row.kb) == dossier.kb()
                 && row.chunks == version.chunks
                 && Some(row.needs_flush) == version.needs_flush
         });

@@ -1,0 +1,122 @@
+//! A document that lost its row while another came under its address: they are one.
+//!
+//! What the other brought becomes the first one's, and so does what it has to tell: its ledger is
+//! said again at the end of the first one's, and ends by taking back all that it told. Chains are
+//! only ever added to.
+
+use chrono::{DateTime, Utc};
+use model::{DocumentId, VersionId};
+use sqlx::{AssertSqlSafe, query};
+
+use super::activate::lock_document;
+use super::dialect::Dialect;
+use super::ledger::{self, Fact};
+use super::mend::{Owner, document};
+use super::{Tx, audit};
+use crate::{DocumentHead, Error, LedgerEntry, LedgerKind, replay};
+
+/// Where a document is named besides its own row, its ledger, and what is told of it in passing.
+const NAMED: [&str; 7] = [
+    "document_versions",
+    "ingestion_runs",
+    "work",
+    "dead_letters",
+    "uploads",
+    "source_objects",
+    "job_removals",
+];
+
+pub async fn reunion<DB: Dialect>(
+    c: &mut Tx<DB>,
+    of: Owner,
+    (head, created): (&DocumentHead, DateTime<Utc>),
+    with: DocumentId,
+) -> Result<(), Error> {
+    let (tenant, first) = of;
+    lock_document::<DB>(c, tenant, with).await?;
+    let other = audit::one::<DB>(c, tenant, with).await?;
+    // An address has one document at any moment, and what refers to one must find it.
+    query("UPDATE documents SET source_uri = 'reunited://' || source_uri WHERE id = $1")
+        .bind(with.as_uuid())
+        .execute(&mut *c)
+        .await?;
+    let source = other.head.as_ref().and_then(|head| head.source);
+    let head = DocumentHead {
+        source: source.or(head.source),
+        ..head.clone()
+    };
+    document::<DB>(c, of, &head, created).await?;
+    take_activations::<DB>(c, with).await?;
+    for table in NAMED {
+        let sql = format!("UPDATE {table} SET document_id = $2 WHERE document_id = $1");
+        query(AssertSqlSafe(sql))
+            .bind(with.as_uuid())
+            .bind(first.as_uuid())
+            .execute(&mut *c)
+            .await?;
+    }
+    for entry in &other.ledger {
+        say_again::<DB>(c, of, entry).await?;
+    }
+    let mut told: Vec<VersionId> = replay(&other.ledger)
+        .iter()
+        .map(|one| one.version)
+        .collect();
+    told.sort_unstable();
+    told.dedup();
+    let last = other.ledger.last().map(|entry| entry.at);
+    for (version, at) in told.into_iter().zip(last.into_iter().cycle()) {
+        take_back::<DB>(c, (tenant, with), version, at).await?;
+    }
+    query("DELETE FROM documents WHERE id = $1")
+        .bind(with.as_uuid())
+        .execute(c)
+        .await?;
+    Ok(())
+}
+
+/// They are written again as the ledger tells, which from here on is the first one's.
+async fn take_activations<DB: Dialect>(c: &mut Tx<DB>, with: DocumentId) -> Result<(), Error> {
+    query("DELETE FROM activations WHERE document_id = $1")
+        .bind(with.as_uuid())
+        .execute(c)
+        .await?;
+    Ok(())
+}
+
+async fn say_again<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (tenant, document): Owner,
+    entry: &LedgerEntry,
+) -> Result<(), Error> {
+    let fact = Fact {
+        tenant,
+        document,
+        kind: entry.kind,
+        version: entry.version,
+        generation: entry.generation,
+        content_hash: entry.content_hash,
+        root_hash: entry.root_hash,
+        by: entry.by,
+    };
+    ledger::append::<DB>(c, fact, entry.at).await
+}
+
+async fn take_back<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (tenant, document): Owner,
+    version: VersionId,
+    at: DateTime<Utc>,
+) -> Result<(), Error> {
+    let fact = Fact {
+        tenant,
+        document,
+        kind: LedgerKind::Removed,
+        version: Some(version),
+        generation: None,
+        content_hash: None,
+        root_hash: None,
+        by: None,
+    };
+    ledger::append::<DB>(c, fact, at).await
+}
