@@ -102,6 +102,11 @@ fn place_within(one: &Value) -> String {
         let (told, counted) = (&one["tally"]["told"], &one["tally"]["counted"]);
         return format!("status: {kind} ({told} told, {counted} counted)");
     }
+    if let Some(job) = one["job"]["job"].as_str() {
+        let (of, told) = (cell(&one["job"], "of"), &one["job"]["told"]);
+        let counted = &one["job"]["counted"];
+        return format!("job {job}: {of} ({told} told, {counted} counted)");
+    }
     let near = one["chunk"].as_str().or(one["version_id"].as_str());
     match (one["source_uri"].as_str(), near) {
         (Some(uri), Some(near)) => format!("{uri} ({near})"),

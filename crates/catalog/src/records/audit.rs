@@ -259,13 +259,26 @@ pub struct ReworkedUnit {
     pub tokens: u64,
 }
 
-/// A job whose counters are not as its runs have them.
+words! {
+    /// What a job counts.
+    JobCount {
+        /// Of the runs that ended in it.
+        Chunks = "chunks",
+        /// It has met.
+        Documents = "documents",
+        /// It waits for.
+        Runs = "runs",
+    }
+}
+
+/// A job whose counters are not as its rows have them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct MiscountedJob {
     pub job: JobId,
-    /// Chunks it says it has seen.
-    pub told: u64,
-    pub counted: u64,
+    pub of: JobCount,
+    /// How many it says there were, by whatever came of them.
+    pub told: i64,
+    pub counted: i64,
 }
 
 /// What is still told of a document that was purged.

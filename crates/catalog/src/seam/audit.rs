@@ -31,11 +31,13 @@ pub trait Audit {
     /// The tallies of the tenant that are not as its rows have them, left as they are.
     async fn miscounted(&self, tenant: TenantId) -> Result<Vec<Miscounted>, Error>;
 
-    /// Jobs of the tenant that have counted other chunks than their runs had, left as they are.
+    /// Jobs of the tenant that have counted other chunks, documents or runs than there were, left
+    /// as they are.
     async fn miscounted_jobs(&self, tenant: TenantId) -> Result<Vec<MiscountedJob>, Error>;
 
-    /// Counts the chunks of those jobs anew.
-    async fn recount_chunks(&self, tenant: TenantId) -> Result<(), Error>;
+    /// Counts the chunks and documents of those jobs anew; what they wait for, whoever guards them
+    /// counts.
+    async fn recount_met(&self, tenant: TenantId) -> Result<(), Error>;
 
     /// A token greater than every one given out so far: a write under it is fenced by later
     /// claims and fences earlier ones.

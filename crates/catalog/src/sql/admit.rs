@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::cells::{Cells, bytes, json, text};
 use super::dialect::Dialect;
 use super::events::{News, tell};
-use super::{Tx, claims, metadata, work};
+use super::{Tx, claims, counters, metadata, work};
 use crate::{
     ActivationCause, Admission, Admitted, Error, GenerationState, Outcome, RunType, SkipReason,
 };
@@ -25,6 +25,7 @@ pub async fn admit<DB: Dialect>(
     let admitted = admit_quietly::<DB>(c, admission, now).await?;
     if let Some(job) = admission.job {
         claims::make::<DB>(c, admission.tenant, job, &admitted, now).await?;
+        counters::note::<DB>(c, job, std::slice::from_ref(&admitted)).await?;
     }
     tell::<DB>(c, news(admission, &admitted), now).await?;
     Ok(admitted)

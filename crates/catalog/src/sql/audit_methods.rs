@@ -66,8 +66,8 @@ impl<DB: Dialect> Audit for Sql<DB> {
         .await
     }
 
-    async fn recount_chunks(&self, tenant: TenantId) -> Result<(), Error> {
-        self.write("catalog.recount_chunks", move |c| {
+    async fn recount_met(&self, tenant: TenantId) -> Result<(), Error> {
+        self.write("catalog.recount_met", move |c| {
             Box::pin(counters::put_right::<DB>(c, tenant))
         })
         .await

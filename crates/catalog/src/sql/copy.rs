@@ -26,7 +26,7 @@ const DATABASE: &str = "catalog.db";
 const FENCE: &str = "fence";
 
 /// Every table that is copied, those others refer to first.
-const TABLES: [&str; 31] = [
+const TABLES: [&str; 32] = [
     "schema_migrations",
     "tenants",
     "users",
@@ -50,6 +50,7 @@ const TABLES: [&str; 31] = [
     "job_versions",
     "job_removals",
     "job_problems",
+    "job_batches",
     "ingestion_runs",
     "work",
     "dead_letters",

@@ -1,34 +1,70 @@
-//! What jobs have counted of the runs that ended in them, held against those runs.
+//! What jobs have counted of the runs that ended in them and of the documents they met, held
+//! against those runs and against what each batch noted of itself.
 
 use model::{JobId, TenantId};
 use sqlx::{AssertSqlSafe, query};
 use uuid::Uuid;
 
-use super::Tx;
 use super::cells::Cells;
 use super::dialect::Dialect;
-use crate::{Error, MiscountedJob};
+use super::{Tx, recount};
+use crate::{Admitted, Error, JobCount, MiscountedJob, Outcome};
 
-/// What a job `j` should have counted since it began, of its runs `r`. One that is being canceled,
-/// or was, has nothing to count.
+/// What a job `j` should have counted since it began, of its runs `r`, its batches `m` and the
+/// problems `p` it noted. One that is being canceled, or was, has nothing to count.
 const COUNTED: &str = "
     SELECT j.id,
-        CAST(coalesce(sum(r.chunks_processed), 0) AS BIGINT) AS processed,
-        CAST(coalesce(sum(r.chunks_skipped), 0) AS BIGINT) AS skipped,
-        CAST(coalesce(sum(r.chunks_error), 0) AS BIGINT) AS error
+        (SELECT CAST(coalesce(sum(r.chunks_processed), 0) AS BIGINT) FROM ingestion_runs r
+         WHERE r.job_id = j.id AND r.counted_in = j.beginnings) AS processed,
+        (SELECT CAST(coalesce(sum(r.chunks_skipped), 0) AS BIGINT) FROM ingestion_runs r
+         WHERE r.job_id = j.id AND r.counted_in = j.beginnings) AS skipped,
+        (SELECT CAST(coalesce(sum(r.chunks_error), 0) AS BIGINT) FROM ingestion_runs r
+         WHERE r.job_id = j.id AND r.counted_in = j.beginnings) AS error,
+        (SELECT CAST(coalesce(sum(m.begun), 0) AS BIGINT) FROM job_batches m
+         WHERE m.job_id = j.id) AS docs_begun,
+        (SELECT CAST(coalesce(sum(m.skipped), 0) AS BIGINT) FROM job_batches m
+         WHERE m.job_id = j.id) AS docs_skipped,
+        (SELECT count(*) FROM job_problems p WHERE p.job_id = j.id) AS docs_refused
     FROM jobs j
-    LEFT JOIN ingestion_runs r ON r.job_id = j.id AND r.counted_in = j.beginnings
-    WHERE j.tenant_id = $1 AND j.status IN ('running', 'paused', 'completed', 'failed')
-    GROUP BY j.id";
+    WHERE j.tenant_id = $1 AND j.status IN ('running', 'paused', 'completed', 'failed')";
+
+const OTHER_CHUNKS: &str = "(c.processed <> j.chunks_processed OR c.skipped <> j.chunks_skipped
+    OR c.error <> j.chunks_error)";
+
+const OTHER_DOCUMENTS: &str = "(c.docs_begun + c.docs_skipped + c.docs_refused <> j.docs_seen
+    OR c.docs_skipped <> j.docs_skipped OR c.docs_refused <> j.docs_refused)";
 
 fn differing(one: &str) -> String {
     format!(
-        "SELECT j.id, j.chunks_seen AS told, c.processed, c.skipped, c.error
+        "SELECT j.id, j.chunks_seen, j.docs_seen, c.*, {OTHER_CHUNKS} AS other_chunks,
+             {OTHER_DOCUMENTS} AS other_documents
          FROM jobs j JOIN ({COUNTED}) AS c ON c.id = j.id
-         WHERE (c.processed <> j.chunks_processed OR c.skipped <> j.chunks_skipped
-             OR c.error <> j.chunks_error) {one}
+         WHERE ({OTHER_CHUNKS} OR {OTHER_DOCUMENTS}) {one}
          ORDER BY j.id"
     )
+}
+
+/// What a batch met, besides what it could not take in: that is noted by itself.
+pub async fn note<DB: Dialect>(
+    c: &mut Tx<DB>,
+    job: JobId,
+    admitted: &[Admitted],
+) -> Result<(), Error> {
+    if admitted.is_empty() {
+        return Ok(());
+    }
+    let skipped = |one: &&Admitted| matches!(one.outcome, Outcome::Skipped { .. });
+    let skipped = admitted.iter().filter(skipped).count();
+    query(
+        "INSERT INTO job_batches (job_id, position, begun, skipped)
+         SELECT $1, coalesce(max(position), 0) + 1, $2, $3 FROM job_batches WHERE job_id = $1",
+    )
+    .bind(job.as_uuid())
+    .bind(i64::try_from(admitted.len() - skipped).unwrap_or(i64::MAX))
+    .bind(i64::try_from(skipped).unwrap_or(i64::MAX))
+    .execute(c)
+    .await?;
+    Ok(())
 }
 
 pub async fn miscounted<DB: Dialect>(
@@ -37,22 +73,49 @@ pub async fn miscounted<DB: Dialect>(
 ) -> Result<Vec<MiscountedJob>, Error> {
     let rows = query(AssertSqlSafe(differing("")))
         .bind(tenant.as_uuid())
-        .fetch_all(c)
+        .fetch_all(&mut *c)
         .await?;
-    rows.iter().map(read::<DB>).collect()
+    let mut found = Vec::new();
+    for row in &rows {
+        found.extend(read::<DB>(row)?);
+    }
+    found.extend(recount::miscounted::<DB>(c, tenant).await?);
+    Ok(found)
 }
 
-fn read<DB: Dialect>(row: &DB::Row) -> Result<MiscountedJob, Error> {
+fn read<DB: Dialect>(row: &DB::Row) -> Result<Vec<MiscountedJob>, Error> {
     let row = Cells::<DB>(row);
-    Ok(MiscountedJob {
-        job: row.id("id", JobId::from_uuid)?,
-        told: row.count("told")?,
-        counted: row.count("processed")? + row.count("skipped")? + row.count("error")?,
-    })
+    let sum = |names: [&str; 3]| names.iter().map(|name| row.get::<i64>(name)).sum();
+    let mut found = Vec::new();
+    for (wrong, of, told, parts) in [
+        (
+            "other_chunks",
+            JobCount::Chunks,
+            "chunks_seen",
+            ["processed", "skipped", "error"],
+        ),
+        (
+            "other_documents",
+            JobCount::Documents,
+            "docs_seen",
+            ["docs_begun", "docs_skipped", "docs_refused"],
+        ),
+    ] {
+        if row.get(wrong)? {
+            let (told, counted): (i64, Result<i64, Error>) = (row.get(told)?, sum(parts));
+            found.push(MiscountedJob {
+                job: row.id("id", JobId::from_uuid)?,
+                of,
+                told,
+                counted: counted?,
+            });
+        }
+    }
+    Ok(found)
 }
 
-/// Whoever ends a run counts it in the same transaction: under the job's lock both agree, or
-/// never will.
+/// Whoever ends a run or takes a batch in counts it in the same transaction: under the job's lock
+/// both agree, or never will.
 pub async fn put_right<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<(), Error> {
     for wrong in miscounted::<DB>(c, tenant).await? {
         let job = wrong.job.as_uuid();
@@ -76,13 +139,16 @@ async fn recount<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId, job: Uuid) -> Re
     let row = Cells::<DB>(&row);
     query(
         "UPDATE jobs SET chunks_seen = $2 + $3 + $4, chunks_processed = $2, chunks_skipped = $3,
-             chunks_error = $4
+             chunks_error = $4, docs_seen = $5 + $6 + $7, docs_skipped = $6, docs_refused = $7
          WHERE id = $1",
     )
     .bind(job)
     .bind(row.get::<i64>("processed")?)
     .bind(row.get::<i64>("skipped")?)
     .bind(row.get::<i64>("error")?)
+    .bind(row.get::<i64>("docs_begun")?)
+    .bind(row.get::<i64>("docs_skipped")?)
+    .bind(row.get::<i64>("docs_refused")?)
     .execute(c)
     .await?;
     Ok(())

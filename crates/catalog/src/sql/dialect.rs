@@ -152,6 +152,14 @@ impl Dialect for Sqlite {
             "0022_metadata_given",
             include_str!("../../migrations/sqlite/0022_metadata_given.sql"),
         ),
+        (
+            "0023_job_batches",
+            include_str!("../../migrations/sqlite/0023_job_batches.sql"),
+        ),
+        (
+            "0024_serving_since",
+            include_str!("../../migrations/sqlite/0024_serving_since.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -249,6 +257,14 @@ impl Dialect for Postgres {
         (
             "0022_metadata_given",
             include_str!("../../migrations/postgres/0022_metadata_given.sql"),
+        ),
+        (
+            "0023_job_batches",
+            include_str!("../../migrations/postgres/0023_job_batches.sql"),
+        ),
+        (
+            "0024_serving_since",
+            include_str!("../../migrations/postgres/0024_serving_since.sql"),
         ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =

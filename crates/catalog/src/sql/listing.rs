@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::cells::{Cells, json, text};
 use super::dialect::Dialect;
 use super::events::tell;
-use super::{Tx, admit, claims, end, jobs, outcomes, removal};
+use super::{Tx, admit, claims, counters, end, jobs, outcomes, removal};
 use crate::{Admitted, Batch, Error, JobClaim, Unseen};
 
 /// Whether a job waits for somebody to list its source.
@@ -176,7 +176,7 @@ async fn advance<DB: Dialect>(
     for admitted in admitted {
         claims::make::<DB>(c, claim.tenant, claim.job, admitted, now).await?;
     }
-    Ok(())
+    counters::note::<DB>(c, claim.job, admitted).await
 }
 
 async fn see<DB: Dialect>(

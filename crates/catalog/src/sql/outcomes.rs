@@ -198,10 +198,12 @@ async fn removed<DB: Dialect>(c: &mut Tx<DB>, job: &Job) -> Result<u64, Error> {
 
 /// A job that begins anew has met nothing yet.
 pub async fn clear<DB: Dialect>(c: &mut Tx<DB>, job: JobId) -> Result<(), Error> {
-    query("DELETE FROM job_problems WHERE job_id = $1")
-        .bind(job.as_uuid())
-        .execute(c)
-        .await?;
+    for sql in [
+        "DELETE FROM job_problems WHERE job_id = $1",
+        "DELETE FROM job_batches WHERE job_id = $1",
+    ] {
+        query(sql).bind(job.as_uuid()).execute(&mut *c).await?;
+    }
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use super::claims::AWAITED;
 use super::dialect::Dialect;
 use super::end::complete_if_done;
 use super::events::{News, tell};
-use crate::{Error, Recounted};
+use crate::{Error, JobCount, MiscountedJob, Recounted};
 
 /// Live runs of a job `j`.
 const OPEN: &str = "(SELECT count(*) FROM ingestion_runs r
@@ -31,6 +31,33 @@ fn disagrees() -> String {
              AND (j.runs_awaited = 0 OR j.runs_awaited <> {}))",
         awaited()
     )
+}
+
+/// Those of a tenant, left as they are.
+pub async fn miscounted<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+) -> Result<Vec<MiscountedJob>, Error> {
+    let sql = format!(
+        "SELECT j.id, j.runs_open + j.runs_awaited AS told, {OPEN} + {} AS counted
+         FROM jobs j WHERE j.tenant_id = $1 AND {} ORDER BY j.id",
+        awaited(),
+        disagrees()
+    );
+    let rows = query(AssertSqlSafe(sql))
+        .bind(tenant.as_uuid())
+        .fetch_all(c)
+        .await?;
+    let read = |row: &DB::Row| {
+        let row = Cells::<DB>(row);
+        Ok(MiscountedJob {
+            job: row.id("id", JobId::from_uuid)?,
+            of: JobCount::Runs,
+            told: row.get("told")?,
+            counted: row.get("counted")?,
+        })
+    };
+    rows.iter().map(read).collect()
 }
 
 pub async fn recount<DB: Dialect>(

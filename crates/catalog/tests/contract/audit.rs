@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use catalog::{Dossier, Mend, Page, VersionFacts, replay};
+use catalog::{DocumentHead, Dossier, JobCount, Mend, Page, VersionFacts, replay};
 use model::{DocumentId, SourceOrder};
 use uuid::Uuid;
 
@@ -135,9 +135,26 @@ pub async fn a_job_that_has_miscounted_is_told_and_put_right(world: &World) {
         (wrong[0].job, wrong[0].told, wrong[0].counted),
         (listing.job, 5, 4)
     );
-    catalog.recount_chunks(tenant).await.unwrap();
+    catalog.recount_met(tenant).await.unwrap();
     assert_eq!(told().await, []);
     assert_eq!(world.shown(&listing).await.counters, counters);
+
+    world
+        .vandalise("UPDATE jobs SET docs_seen = docs_seen + 3, docs_skipped = 1")
+        .await;
+    let wrong = told().await;
+    let documents = (JobCount::Documents, 5, 2);
+    assert_eq!((wrong[0].of, wrong[0].told, wrong[0].counted), documents);
+    catalog.recount_met(tenant).await.unwrap();
+    assert_eq!(told().await, []);
+    assert_eq!(world.shown(&listing).await.counters, counters);
+
+    world.vandalise("UPDATE jobs SET runs_open = 7").await;
+    let wrong = told().await;
+    let runs = (JobCount::Runs, 7, 0);
+    assert_eq!((wrong[0].of, wrong[0].told, wrong[0].counted), runs);
+    catalog.recount_jobs(world.clock.now()).await.unwrap();
+    assert_eq!(told().await, []);
 
     // What ended before it began anew counts no more, whatever the clock says.
     let earlier = world.clock.now() - Duration::from_secs(3600);

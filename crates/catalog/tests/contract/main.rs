@@ -153,6 +153,7 @@ promises! {
     audit::putting_right_what_is_right_changes_nothing,
     audit::the_sources_order_of_a_version_is_told_thrice,
     audit::a_job_that_has_miscounted_is_told_and_put_right,
+    audit::a_document_takes_over_what_came_under_its_address,
     standing::a_run_that_waits_says_for_what_and_one_that_failed_what_to_do,
     standing::a_job_says_whether_it_runs_waits_pauses_or_stalls,
     upgrades::what_any_older_release_left_goes_on_where_it_was,

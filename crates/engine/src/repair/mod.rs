@@ -92,7 +92,11 @@ impl Engine {
         let catalog = &self.parts.catalog;
         let explained = |error| Error::from(error).explain();
         if asked(Remedy::Jobs) {
-            let counted = catalog.recount_chunks(tenant).await;
+            let now = self.parts.clock.now();
+            let counted = match catalog.recount_met(tenant).await {
+                Ok(()) => catalog.recount_jobs(now).await.map(drop),
+                Err(error) => Err(error),
+            };
             log.jobs = Some(counted.map_err(explained));
         }
         if asked(Remedy::Tallies) {
@@ -233,7 +237,7 @@ impl Log {
             }
             Remedy::Jobs => {
                 let counted = self.jobs.as_ref();
-                told(counted.map(|result| result.as_ref().map(|()| "counted its runs anew")))
+                told(counted.map(|result| result.as_ref().map(|()| "counted it anew")))
             }
             Remedy::Forget(_, version) => {
                 let gone = self.forgotten.get(&version);

@@ -17,7 +17,7 @@ mod rows;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use catalog::{Dossier, Kb, Miscounted, MiscountedJob, Page, VersionFile, every, replay};
+use catalog::{Dossier, JobCount, Kb, Miscounted, MiscountedJob, Page, VersionFile, every, replay};
 use index::{Space, SpaceAudit, VersionAudit};
 use model::{ContentHash, DocumentId, KbId, SourceUri, TenantId, VersionId};
 
@@ -189,9 +189,16 @@ impl Engine {
                 Remedy::Tallies,
             )
         };
-        let name_job = |job| Disagreement {
+        let name_job = |job: MiscountedJob| Disagreement {
             job: Some(job),
-            ..Disagreement::new("a job has counted other chunks than its runs", Remedy::Jobs)
+            ..Disagreement::new(
+                match job.of {
+                    JobCount::Chunks => "a job has counted other chunks than its runs",
+                    JobCount::Documents => "a job has counted other documents than it met",
+                    JobCount::Runs => "a job waits for other runs than there are",
+                },
+                Remedy::Jobs,
+            )
         };
         let jobs = jobs.into_iter().map(name_job);
         Ok(miscounted.into_iter().map(name).chain(jobs).collect())

@@ -261,7 +261,7 @@ through! { Audit {
     held(tenant: TenantId) -> Vec<Held>;
     miscounted(tenant: TenantId) -> Vec<Miscounted>;
     miscounted_jobs(tenant: TenantId) -> Vec<MiscountedJob>;
-    recount_chunks(tenant: TenantId) -> ();
+    recount_met(tenant: TenantId) -> ();
     fence() -> u64;
     mend(tenant: TenantId, document: DocumentId, mends: Vec<Mend>, now: DateTime<Utc>) -> ();
 } }
