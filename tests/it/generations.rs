@@ -213,3 +213,46 @@ fn other_chunks_are_another_generation() {
     let beyond = mill.run(&["generations", "build", "--max", "100000"]);
     assert!(!beyond.status.success());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_search_as_of_before_the_switch_says_what_it_lacks() {
+    let folder = Folder::of(&[
+        ("a.md", "# A\n\nThe quern is old.\n"),
+        ("b.md", "# B\n\nThe quern of B.\n"),
+    ]);
+    let served = Served::with(Mill::sqlite(), &[]);
+    served.mill.ingest(folder.path());
+    let then = chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Micros, true);
+    folder.write("a.md", "# A\n\nThe quern is new.\n");
+    served.mill.ingest(folder.path());
+    let served = Served::with(served.stop(), &BOTH);
+    let asked = async |at: &str| {
+        let body = json!({ "query": "quern", "mode": "text", "as_of": at });
+        let path = "/v1/kbs/default/search";
+        served.post(path, &body).await.expect(200)
+    };
+    let before = asked(&then).await;
+    assert_eq!(before["forgotten"], Value::Null);
+    assert_eq!(before["hits"].as_array().map(Vec::len), Some(2));
+    served.post(BUILDING, &json!({})).await.expect(202);
+    until_ready(&served).await;
+    let switch = format!("{BUILDING}/switch");
+    served.post(&switch, &json!({})).await.expect(200);
+
+    let after = asked(&then).await;
+    assert_eq!(after["hits"].as_array().map(Vec::len), Some(1), "{after}");
+    assert_eq!(after["forgotten"]["documents"], 1, "{after}");
+    let since = text(&after["forgotten"]["since"]).to_owned();
+    let whole = asked(&since).await;
+    assert_eq!(whole["forgotten"], Value::Null, "{whole}");
+    assert_eq!(whole["hits"].as_array().map(Vec::len), Some(2));
+    let ask = json!({ "question": "what is the quern", "as_of": then });
+    let answer = served.post("/v1/kbs/default/ask", &ask).await.expect(200);
+    assert_eq!(answer["forgotten"], after["forgotten"]);
+    let shown = served.mill.ok(&["search", "quern", "--as-of", &then]);
+    assert!(
+        shown.contains("what they were then: 1 documents"),
+        "{shown}"
+    );
+    assert!(shown.contains(&since[..19]), "{shown}");
+}

@@ -4,7 +4,7 @@
 //! is [`pipeline::query::answer`]; a language model would take its place here, and would
 //! have to cite in the same way.
 
-use catalog::Kb;
+use catalog::{Forgotten, Kb};
 use model::Span;
 use pipeline::query::{Answer, Support, answer};
 
@@ -26,6 +26,8 @@ pub struct Asked {
     pub query_parts: Option<usize>,
     /// As [`crate::search::Found::words_only`].
     pub words_only: Option<&'static str>,
+    /// As [`crate::search::Found::forgotten`].
+    pub forgotten: Option<Forgotten>,
     pub said: Said,
 }
 
@@ -65,6 +67,7 @@ impl Engine {
             reranked: found.reranked,
             query_parts: found.query_parts,
             words_only: found.words_only,
+            forgotten: found.forgotten,
             said,
         })
     }

@@ -44,6 +44,7 @@ pub(crate) fn log(kb: &Kb, request: &Request, found: &Found, answered: Option<bo
         answered,
         query_parts = found.query_parts,
         words_only = found.words_only,
+        forgotten = found.forgotten.map(|forgotten| forgotten.documents),
         ms = ms(took.all),
         embed_ms = ms(took.embed),
         vector_ms = ms(took.vector),

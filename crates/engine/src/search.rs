@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use catalog::{Kb, LiveFilter, VersionRow};
+use catalog::{Forgotten, Kb, LiveFilter, VersionRow};
 use chrono::{DateTime, Utc};
 use index::{Passage, Snapshot, Space};
 use model::{ChunkId, ContentHash, DocumentId, PageBox, SourceUri, Span, VersionId};
@@ -56,6 +56,8 @@ pub struct Found {
     pub query_parts: Option<usize>,
     /// Why only words were searched for although the meaning was asked for, too.
     pub words_only: Option<&'static str>,
+    /// What answered at the time asked for, and was not searched.
+    pub forgotten: Option<Forgotten>,
     pub(crate) took: Took,
 }
 
@@ -197,6 +199,7 @@ impl Engine {
             reranked,
             query_parts: asked.meaning.map(|meaning| meaning.parts),
             words_only,
+            forgotten: live.forgotten,
             took,
         })
     }

@@ -145,6 +145,7 @@ fn line(question: &Question, answer: &Value) -> Value {
         "rerank": answer["rerank"],
         "query_parts": answer["query_parts"],
         "words_only": answer["words_only"],
+        "forgotten": answer["forgotten"],
     })
 }
 
@@ -192,6 +193,14 @@ fn shown(question: &Question, answer: &Value) -> String {
     }
     if let Some(why) = answer["words_only"].as_str() {
         let _ = writeln!(out, "Searched for words only: {why}.");
+    }
+    if let Some(documents) = answer["forgotten"]["documents"].as_u64() {
+        let since = answer["forgotten"]["since"].as_str().unwrap_or_default();
+        let _ = writeln!(
+            out,
+            "Not searched, as the index has forgotten what they were then: {documents} documents. \
+             A new generation serves since {since}; from then on nothing is lacking."
+        );
     }
     if let Some(parts @ 2..) = answer["query_parts"].as_u64() {
         let _ = writeln!(

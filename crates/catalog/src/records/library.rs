@@ -215,6 +215,17 @@ pub struct LiveFilter {
 pub struct Live {
     pub numbers: RoaringBitmap,
     pub at_least: u64,
+    /// What answered at the time asked for, and cannot any more.
+    pub forgotten: Option<Forgotten>,
+}
+
+/// Of what answered before a new generation began to serve, only that is kept which answered still.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Forgotten {
+    /// Documents that answered then, with what none of this generation's versions is.
+    pub documents: u64,
+    /// From when on everything answers that did.
+    pub since: DateTime<Utc>,
 }
 
 /// What a hit needs to know of its version.

@@ -7,7 +7,11 @@ fn text(value: &str) -> String {
     value.replace('\0', "")
 }
 
-/// What filters can ask for: each scalar under its key, each element of a list too.
+/// Of key and value together, in bytes: PostgreSQL indexes little more in one row.
+pub const LONGEST_PAIR: usize = 2_000;
+
+/// What filters can ask for: each scalar under its key, each element of a list too; but not what
+/// is longer than any index takes.
 pub fn metadata_pairs(metadata: &Map<String, Value>) -> Vec<(String, String)> {
     let scalar = |value: &Value| match value {
         Value::String(string) => Some(text(string)),
@@ -26,5 +30,6 @@ pub fn metadata_pairs(metadata: &Map<String, Value>) -> Vec<(String, String)> {
             .map(move |value| (key.clone(), value))
             .collect::<Vec<_>>()
     };
-    metadata.iter().flat_map(pairs).collect()
+    let fits = |(key, value): &(String, String)| key.len() + value.len() <= LONGEST_PAIR;
+    metadata.iter().flat_map(pairs).filter(fits).collect()
 }

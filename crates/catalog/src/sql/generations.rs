@@ -259,6 +259,11 @@ pub async fn switch<DB: Dialect>(
             .execute(&mut *c)
             .await?;
     }
+    query("UPDATE generations SET serving_since = $2 WHERE id = $1")
+        .bind(generation.as_uuid())
+        .bind(now)
+        .execute(&mut *c)
+        .await?;
     point_documents::<DB>(c, old, generation).await?;
     let number = i64::from(building.number);
     tell::<DB>(c, news(tenant, kb, "generation.switched", number), now).await?;

@@ -52,8 +52,8 @@ pub async fn insert_generation<DB: Dialect>(
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
     query(
-        "INSERT INTO generations (id, kb_id, number, spec, state, created_at)
-         VALUES ($1, $2, $3, $4, $5, $6)",
+        "INSERT INTO generations (id, kb_id, number, spec, state, created_at, serving_since)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)",
     )
     .bind(Uuid::now_v7())
     .bind(kb.as_uuid())
@@ -61,6 +61,7 @@ pub async fn insert_generation<DB: Dialect>(
     .bind(json(spec))
     .bind(state.as_str())
     .bind(now)
+    .bind((state == GenerationState::Serving).then_some(now))
     .execute(c)
     .await?;
     Ok(())

@@ -8,13 +8,14 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
+use chrono::{DateTime, Utc};
 use model::{DocumentId, GenerationId, KbId, TenantId, VersionId};
 use sqlx::{QueryBuilder, query};
 
 use super::Tx;
 use super::cells::{Cells, micros};
 use super::dialect::Dialect;
-use crate::{ActiveVersion, Error, GenerationState, Listed, Live, LiveFilter, Page};
+use crate::{ActiveVersion, Error, Forgotten, GenerationState, Listed, Live, LiveFilter, Page};
 
 /// What answers, by generation, as of a change.
 #[derive(Default)]
@@ -55,8 +56,15 @@ pub async fn live<DB: Dialect>(
     } != LiveFilter::default();
     if narrows {
         let mut select = select::<DB>(kb, generation.id, filter);
-        let rows = select.build().fetch_all(c).await?;
-        return gather::<DB>(&rows);
+        let rows = select.build().fetch_all(&mut *c).await?;
+        let forgotten = match filter.as_of {
+            Some(at) => forgotten::<DB>(c, kb, generation.id, micros(at)).await?,
+            None => None,
+        };
+        return Ok(Live {
+            forgotten,
+            ..gather::<DB>(&rows)?
+        });
     }
     let live = match cache.get(generation.id) {
         Some((change, live)) if change == generation.changes => return Ok(live),
@@ -70,6 +78,40 @@ pub async fn live<DB: Dialect>(
     };
     cache.put(generation.id, generation.changes, &live);
     Ok(live)
+}
+
+/// Held against the generation that served at that time.
+async fn forgotten<DB: Dialect>(
+    c: &mut Tx<DB>,
+    kb: KbId,
+    serving: GenerationId,
+    at: DateTime<Utc>,
+) -> Result<Option<Forgotten>, Error> {
+    let row = query(
+        "SELECT g.serving_since, (
+             SELECT count(DISTINCT a.document_id) FROM activations a
+             JOIN document_versions v ON v.id = a.version_id
+             WHERE a.generation_id = (SELECT o.id FROM generations o
+                     WHERE o.kb_id = g.kb_id AND o.state = 'retired' AND o.serving_since <= $3
+                     ORDER BY o.serving_since DESC, o.number DESC LIMIT 1)
+               AND a.opened_at <= $3 AND (a.closed_at IS NULL OR a.closed_at > $3)
+               AND NOT EXISTS (
+                   SELECT 1 FROM activations b JOIN document_versions w ON w.id = b.version_id
+                   WHERE b.document_id = a.document_id AND b.generation_id = g.id
+                     AND b.opened_at <= $3 AND (b.closed_at IS NULL OR b.closed_at > $3)
+                     AND w.content_hash = v.content_hash)) AS documents
+         FROM generations g WHERE g.id = $1 AND g.kb_id = $2 AND g.serving_since > $3",
+    )
+    .bind(serving.as_uuid())
+    .bind(kb.as_uuid())
+    .bind(at)
+    .fetch_optional(c)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let row = Cells::<DB>(&row);
+    let documents = row.count("documents")?;
+    let since = row.at("serving_since")?;
+    Ok((documents > 0).then_some(Forgotten { documents, since }))
 }
 
 fn gather<DB: Dialect>(rows: &[DB::Row]) -> Result<Live, Error> {

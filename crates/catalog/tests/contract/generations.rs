@@ -113,6 +113,50 @@ pub async fn a_generation_is_built_beside_the_one_that_serves(world: &World) {
     assert!(matches!(late, Err(Error::Retired { .. })));
 }
 
+pub async fn a_time_before_the_switch_says_what_it_cannot_answer(world: &World) {
+    for name in ["a.txt", "b.txt", "c.txt"] {
+        world.admit(name, name).await;
+    }
+    world.work_off().await;
+    let whole = world.clock.now();
+    world.clock.pass(Duration::from_secs(60));
+    world.admit("a.txt", "anew").await;
+    world.work_off().await;
+    let changed = world.clock.now();
+    let lacks = async |at| {
+        let (tenant, kb) = (world.place.tenant, world.place.kb);
+        let filter = LiveFilter {
+            as_of: Some(at),
+            ..LiveFilter::default()
+        };
+        world
+            .catalog
+            .live(tenant, kb, filter)
+            .await
+            .unwrap()
+            .forgotten
+    };
+    assert_eq!(lacks(whole).await, None, "all is there still");
+    for generation in 2..=3 {
+        world.clock.pass(Duration::from_secs(60));
+        let kb = begin(world).await;
+        fill(world, &kb).await;
+        world.work_off().await;
+        let switched = switch(world, &kb, false).await.unwrap();
+        assert_eq!(switched.serving.number, generation);
+        let since = world.clock.now();
+        let lost = catalog::Forgotten {
+            documents: 1,
+            since,
+        };
+        assert_eq!(lacks(whole).await, Some(lost), "what a.txt was");
+        assert_eq!(lacks(changed).await, None, "the others answered on");
+        assert_eq!(lacks(since).await, None);
+    }
+    let before = whole - Duration::from_secs(3600);
+    assert_eq!(lacks(before).await, None, "nothing answered then");
+}
+
 pub async fn what_serves_is_mirrored_whatever_becomes_of_it_meanwhile(world: &World) {
     let (tenant, catalog) = (world.place.tenant, &world.catalog);
     let first = world.admit("a.txt", "one").await;

@@ -101,6 +101,7 @@ promises! {
     order::a_removed_document_returns_only_with_what_came_after,
     order::history_can_be_read_rolled_back_and_proven,
     generations::a_generation_is_built_beside_the_one_that_serves,
+    generations::a_time_before_the_switch_says_what_it_cannot_answer,
     generations::what_serves_is_mirrored_whatever_becomes_of_it_meanwhile,
     generations::a_rollback_holds_in_the_next_generation_too,
     generations::runs_under_way_are_taken_along_by_the_switch,

@@ -9,7 +9,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::citations::CitationView;
-use super::search::{FilterBody, HitView, Question, RerankView, checked};
+use super::search::{FilterBody, ForgottenView, HitView, Question, RerankView, checked};
 use crate::auth::{May, Search};
 use crate::extract::{Named, Sent};
 use crate::gateway::Gateway;
@@ -56,6 +56,8 @@ pub struct AnswerView {
     /// Why only words were searched for, although the meaning was asked for, too: the model did not
     /// answer. Null where it did, or was not asked.
     pub words_only: Option<&'static str>,
+    /// What answered at `as_of` and was not searched; null where nothing is lacking.
+    pub forgotten: Option<ForgottenView>,
 }
 
 /// A sentence as a document has it.
@@ -112,5 +114,6 @@ fn view(question: String, asked: Asked) -> AnswerView {
         rerank: asked.reranked.map(RerankView::from),
         query_parts: asked.query_parts,
         words_only: asked.words_only,
+        forgotten: asked.forgotten.map(ForgottenView::from),
     }
 }

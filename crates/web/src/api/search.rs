@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
+use catalog::{Forgotten, LONGEST_PAIR};
 use chrono::{DateTime, Utc};
 use engine::rerank::Reranked;
 use engine::search::{Filter, Hit, Mode, Request};
@@ -47,7 +48,7 @@ pub struct Question {
     #[serde(default)]
     #[schema(maximum = 10)]
     pub neighbours: u32,
-    /// What answered at that time, instead of now.
+    /// What answered at that time, instead of now; see `forgotten` in the answer.
     pub as_of: Option<DateTime<Utc>>,
     /// `false` leaves the reranker out; `true` is refused where none is configured.
     pub rerank: Option<bool>,
@@ -94,6 +95,26 @@ pub struct Answer {
     /// Why only words were searched for, although the meaning was asked for, too: the model did not
     /// answer. Null where it did, or was not asked.
     pub words_only: Option<&'static str>,
+    /// What answered at `as_of` and was not searched; null where nothing is lacking.
+    pub forgotten: Option<ForgottenView>,
+}
+
+/// The index keeps of the time before a new generation began to serve only what answered still.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ForgottenView {
+    /// How many documents answered then with something that cannot be searched any more.
+    pub documents: u64,
+    /// For this time, and any later one, everything is searched that answered then.
+    pub since: DateTime<Utc>,
+}
+
+impl From<Forgotten> for ForgottenView {
+    fn from(forgotten: Forgotten) -> Self {
+        Self {
+            documents: forgotten.documents,
+            since: forgotten.since,
+        }
+    }
 }
 
 /// What came of asking the reranker.
@@ -203,6 +224,7 @@ async fn search(
         rerank: found.reranked.map(RerankView::from),
         query_parts: found.query_parts,
         words_only: found.words_only,
+        forgotten: found.forgotten.map(ForgottenView::from),
     }))
 }
 
