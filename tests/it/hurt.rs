@@ -136,3 +136,40 @@ fn a_text_beyond_the_limit_of_uploads_is_extracted_in_every_form_on_ones_own_mac
     assert_eq!(cut(&last["span"], text(&whole["text"]), span), words);
     assert_eq!(cut(&last["source"], &ledger, ("start", "end")), words);
 }
+
+/// Escaped, its address is longer than a database indexes; on disk it is an ordinary path.
+fn a_file_called_at_too_great_length_keeps_no_other_out(mill: &Mill) {
+    let folder = Folder::of(&[
+        ("a.md", "# A\n\nThe hopper.\n"),
+        ("z.md", "# Z\n\nThe sack.\n"),
+    ]);
+    let deep = vec!["é".repeat(120); 4].join("/");
+    folder.write(&format!("{deep}/b.md"), "# B\n\nThe damsel.\n");
+    for expected in ["new", "skipped"] {
+        let output = mill.run(&["ingest", path(folder.path()), "--json"]);
+        assert!(!output.status.success(), "one of them is refused");
+        let told = String::from_utf8(output.stdout).unwrap();
+        let lines: Vec<Value> = told
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let mut became = outcomes(&lines);
+        became.sort_unstable();
+        assert_eq!(became, ["failed", expected, expected]);
+        let failed = lines.iter().find(|line| line["outcome"] == "failed");
+        let why = text(&failed.unwrap()["error"]);
+        assert!(why.starts_with("the address is too long"), "{why}");
+    }
+    assert_eq!(mill.lines(&["documents", "--json"]).len(), 2);
+    assert!(mill.run(&["verify"]).status.success());
+}
+
+#[test]
+fn a_file_called_at_too_great_length_keeps_no_other_out_on_sqlite() {
+    a_file_called_at_too_great_length_keeps_no_other_out(&Mill::sqlite());
+}
+
+#[tokio::test]
+async fn a_file_called_at_too_great_length_keeps_no_other_out_on_postgres() {
+    a_file_called_at_too_great_length_keeps_no_other_out(&Mill::postgres().await);
+}

@@ -280,6 +280,12 @@ impl Engine {
             self.discard(staged).await;
             return Err(unknown);
         }
+        if let Identity::Uri(uri) = &intake.identity
+            && let Err(refused) = check_address(uri)
+        {
+            self.discard(staged).await;
+            return Err(refused);
+        }
         let original = Key::original(intake.tenant, &staged.hash);
         match staged.body {
             Body::Held(_) if there => {}
@@ -311,6 +317,20 @@ impl Engine {
             trace: intake.trace,
         })
     }
+}
+
+pub(crate) fn check_address(uri: &SourceUri) -> Result<(), Error> {
+    if uri.fits() {
+        return Ok(());
+    }
+    Err(Error::BadRequest {
+        what: "the address is too long",
+        why: format!(
+            "it has {} bytes, escapes included, and may have {}",
+            uri.as_str().len(),
+            SourceUri::MAX_BYTES
+        ),
+    })
 }
 
 pub(crate) fn is_retired<T>(admitted: &Result<T, catalog::Error>) -> bool {

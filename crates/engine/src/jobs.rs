@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use sources::folder::{self, Cursor, Folder, Found, Walk};
 use tokio_util::io::ReaderStream;
 
-use crate::intake::{Identity, Intake, StageError, Staged, is_retired};
+use crate::intake::{Identity, Intake, StageError, Staged, check_address, is_retired};
 use crate::{Engine, Error};
 
 /// What a folder source keeps in its configuration.
@@ -198,7 +198,10 @@ impl Engine {
             match read {
                 Ok(read) => staged.push(read),
                 Err(error) if error.is_about_the_file() => {
-                    batch.seen.push(file.uri.clone());
+                    // What no document can be called is nothing to remember either.
+                    if file.uri.fits() {
+                        batch.seen.push(file.uri.clone());
+                    }
                     batch.problems.push(Problem {
                         source_uri: Some(file.uri.clone()),
                         message: error.explain(),
@@ -216,6 +219,7 @@ impl Engine {
     }
 
     async fn read_file(&self, listing: &Listing, found: &Found) -> Result<(Intake, Staged), Error> {
+        check_address(&found.uri)?;
         let path = found.path.clone();
         // What one piece holds is read where the file is opened: most files are no larger, and
         // to wake a thread costs more than to read them.

@@ -19,6 +19,10 @@ pub struct SourceUri(String);
 pub struct BadSourceUri(String);
 
 impl SourceUri {
+    /// What a document may be called by at most: PostgreSQL indexes no more in one row, with what
+    /// stands beside it.
+    pub const MAX_BYTES: usize = 2_500;
+
     pub fn new(uri: impl Into<String>) -> Result<Self, BadSourceUri> {
         let uri = uri.into();
         let scheme_ends = uri.find("://").is_some_and(|at| at > 0);
@@ -36,6 +40,11 @@ impl SourceUri {
     /// In the place of one that is not to be told any more.
     pub fn purged() -> Self {
         Self("purged://".into())
+    }
+
+    /// Whether a document may be called so. One that is stored already is read whatever its length.
+    pub fn fits(&self) -> bool {
+        self.0.len() <= Self::MAX_BYTES
     }
 
     pub fn as_str(&self) -> &str {

@@ -4,7 +4,7 @@
 //! stand in a line and "is it new" has one answer.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use model::{DocumentId, JobId, RunId, SourceId, SourceOrder, Step, UserId, VersionId};
+use model::{DocumentId, JobId, RunId, SourceId, SourceOrder, SourceUri, Step, UserId, VersionId};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, query};
 use uuid::Uuid;
@@ -37,6 +37,10 @@ pub async fn admit_quietly<DB: Dialect>(
     admission: &Admission,
     now: DateTime<Utc>,
 ) -> Result<Admitted, Error> {
+    if !admission.source_uri.fits() {
+        let why = format!("it is longer than {} bytes", SourceUri::MAX_BYTES);
+        return Err(Error::conflict("address", why));
+    }
     lock_place::<DB>(c, admission).await?;
     let locked = lock_document::<DB>(c, admission, now).await?;
     let known = if locked.fresh {

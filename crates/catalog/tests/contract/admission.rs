@@ -188,3 +188,64 @@ pub async fn a_number_is_not_given_twice_whatever_became_of_the_count(world: &Wo
         number(first.version).await + 1
     );
 }
+
+/// Nothing a database could make shorter.
+fn noise(length: usize) -> String {
+    let hashes = (0..).map(|n: u32| model::ContentHash::of(&n.to_be_bytes()).to_string());
+    let mut text = String::new();
+    for hash in hashes {
+        text.push_str(&hash);
+        if text.len() >= length {
+            text.truncate(length);
+            return text;
+        }
+    }
+    text
+}
+
+pub async fn an_address_is_as_long_as_any_database_takes_and_no_longer(world: &World) {
+    let listing = world.job("folder").await;
+    let longest = model::SourceUri::MAX_BYTES - "file:///".len();
+    let (fits, beyond) = (noise(longest), noise(longest + 1));
+    world.bring(&listing, &[(&fits, "1")], true).await;
+    world.work_off().await;
+    assert_eq!(world.answering().await.len(), 1);
+    let now = world.clock.now();
+    let refused = world
+        .catalog
+        .admit(world.place.file(&beyond, "2", now), now)
+        .await;
+    assert!(
+        matches!(
+            refused,
+            Err(Error::Conflict {
+                what: "address",
+                ..
+            })
+        ),
+        "{refused:?}"
+    );
+}
+
+pub async fn metadata_too_long_to_be_looked_up_is_no_obstacle(world: &World) {
+    let now = world.clock.now();
+    let mut long = world.place.file("a.txt", "1", now);
+    let value = noise(60_000);
+    long.metadata
+        .insert("note".to_owned(), value.clone().into());
+    long.metadata.insert("kind".to_owned(), "mill".into());
+    world.take(long).await;
+    world.work_off().await;
+    let filter = LiveFilter {
+        metadata: vec![("kind".to_owned(), "mill".to_owned())],
+        ..LiveFilter::default()
+    };
+    let found = world.answering_in(filter).await;
+    assert_eq!(found.len(), 1);
+    let version = world
+        .catalog
+        .version(world.place.tenant, found[0])
+        .await
+        .unwrap();
+    assert_eq!(version.metadata["note"], value, "it is kept whole");
+}

@@ -80,6 +80,8 @@ promises! {
     admission::bytes_that_serve_are_skipped_and_bytes_that_served_are_not,
     admission::what_is_anothers_is_unknown,
     admission::a_nul_in_what_a_document_says_of_itself_is_no_obstacle,
+    admission::an_address_is_as_long_as_any_database_takes_and_no_longer,
+    admission::metadata_too_long_to_be_looked_up_is_no_obstacle,
     leases::no_step_is_handed_out_twice,
     leases::a_worker_that_overslept_its_lease_changes_nothing,
     leases::a_lease_that_was_ended_is_taken_over_at_once,

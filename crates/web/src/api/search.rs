@@ -244,6 +244,12 @@ pub fn checked(sent: Question) -> Result<Request, Problem> {
         )));
     }
     check_time("as_of", sent.as_of)?;
+    let too_long = |(key, value): (&String, &String)| key.len() + value.len() > LONGEST_PAIR;
+    if sent.filter.metadata.iter().any(too_long) {
+        return Err(Problem::unprocessable(format!(
+            "a filter's key and value have at most {LONGEST_PAIR} bytes together"
+        )));
+    }
     let documents = sent.filter.document_ids.into_iter();
     Ok(Request {
         query: sent.query,
