@@ -57,6 +57,8 @@ pub enum Thing {
 pub enum Harm {
     Lose(Thing),
     Change(Thing),
+    /// To half of it.
+    Cut(Thing),
     /// With the document's id.
     OfDocument(&'static str),
     /// With the version's id.
@@ -76,6 +78,8 @@ pub enum Harm {
     DeleteRecord(u8),
     /// One of the bytes from here to the end of the record.
     ChangeRecord(u8, usize),
+    /// To half of it.
+    CutRecord(u8),
     LoseEntry,
     ChangeEntry,
     DoubleEntry,
@@ -95,6 +99,10 @@ const VECTOR_BODY: usize = 9 + 4 + 4 + 16 + 20;
 const UNIT_COUNTS: usize = 1 + 8 + 4;
 
 pub const HARMS: &[Harm] = &[
+    Harm::Cut(Thing::Original),
+    Harm::Cut(Thing::Text),
+    Harm::Cut(Thing::Structure),
+    Harm::Cut(Thing::Unit),
     Harm::Lose(Thing::Original),
     Harm::Lose(Thing::Text),
     Harm::Lose(Thing::Structure),
@@ -105,6 +113,7 @@ pub const HARMS: &[Harm] = &[
     Harm::Change(Thing::Unit),
     OfDocument("DELETE FROM documents WHERE id = $1"),
     OfDocument("UPDATE documents SET source_uri = source_uri || '.moved' WHERE id = $1"),
+    OfDocument("UPDATE documents SET kb_id = zeroblob(16) WHERE id = $1"),
     OfDocument("UPDATE documents SET latest_version = zeroblob(16) WHERE id = $1"),
     OfDocument("UPDATE documents SET ledger_head = zeroblob(32) WHERE id = $1"),
     OfDocument("DELETE FROM activations WHERE document_id = $1"),
@@ -112,6 +121,12 @@ pub const HARMS: &[Harm] = &[
     OfDocument("UPDATE activations SET chunks = chunks + 1 WHERE document_id = $1"),
     OfDocument("UPDATE activations SET closed_at = opened_at WHERE document_id = $1"),
     OfDocument("UPDATE activations SET opened_by = zeroblob(16) WHERE document_id = $1"),
+    OfDocument("UPDATE activations SET kb_id = zeroblob(16) WHERE document_id = $1"),
+    OfDocument("UPDATE activations SET tenant_id = zeroblob(16) WHERE document_id = $1"),
+    OfDocument("UPDATE activations SET cause = 'rollback' WHERE document_id = $1"),
+    OfDocument("UPDATE ingestion_runs SET version_id = zeroblob(16) WHERE document_id = $1"),
+    OfDocument("UPDATE ingestion_runs SET kb_id = zeroblob(16) WHERE document_id = $1"),
+    OfDocument("UPDATE ingestion_runs SET generation_id = zeroblob(16) WHERE document_id = $1"),
     OfDocument("UPDATE activations SET needs_flush = 0 WHERE document_id = $1"),
     OfDocument("UPDATE activations SET replaced = zeroblob(16) WHERE document_id = $1"),
     Harm::OfRun("DELETE FROM ingestion_runs WHERE document_id = $1"),
@@ -138,6 +153,17 @@ pub const HARMS: &[Harm] = &[
     OfVersion("UPDATE document_units SET chunks = chunks + 1 WHERE version_id = $1"),
     OfVersion("UPDATE document_units SET state = 'open' WHERE version_id = $1"),
     OfVersion("UPDATE document_units SET artifact_hash = zeroblob(32) WHERE version_id = $1"),
+    OfVersion("UPDATE document_versions SET kb_id = zeroblob(16) WHERE id = $1"),
+    OfVersion("UPDATE document_versions SET tenant_id = zeroblob(16) WHERE id = $1"),
+    OfVersion("UPDATE document_versions SET generation_id = zeroblob(16) WHERE id = $1"),
+    OfVersion("UPDATE document_versions SET document_id = zeroblob(16) WHERE id = $1"),
+    OfVersion("UPDATE document_versions SET run_id = zeroblob(16) WHERE id = $1"),
+    OfVersion("UPDATE document_versions SET parsed_hash = NULL, pass = 3 WHERE id = $1"),
+    OfVersion("UPDATE document_versions SET language = 'xx' WHERE id = $1"),
+    OfVersion("UPDATE document_versions SET media_type = 'text/plain' WHERE id = $1"),
+    OfVersion("INSERT INTO pages (version_id, page, width, height) VALUES ($1, 1, 1.0, 1.0)"),
+    OfVersion("UPDATE document_units SET tokens = tokens + 1 WHERE version_id = $1"),
+    OfVersion("UPDATE document_units SET pass = pass + 1 WHERE version_id = $1"),
     OfVersion("DELETE FROM version_metadata WHERE version_id = $1"),
     OfVersion("UPDATE version_metadata SET value = 'other' WHERE version_id = $1"),
     OfLedger("DELETE FROM ledger WHERE document_id = $1"),
@@ -170,6 +196,12 @@ pub const HARMS: &[Harm] = &[
     ChangeRecord(UNIT, UNIT_COUNTS),
     ChangeRecord(CHUNK, CHUNK_BODY),
     ChangeRecord(VECTOR, VECTOR_BODY),
+    ChangeRecord(VERSION, 0),
+    ChangeRecord(CHUNK, 0),
+    ChangeRecord(VECTOR, 0),
+    Harm::CutRecord(UNIT),
+    Harm::CutRecord(CHUNK),
+    Harm::CutRecord(VECTOR),
     Harm::LoseEntry,
     Harm::ChangeEntry,
     Harm::DoubleEntry,
@@ -188,6 +220,7 @@ impl Harm {
             self,
             Self::Lose(Thing::Original)
                 | Self::Change(Thing::Original)
+                | Self::Cut(Thing::Original)
                 | Self::LoseUnread
                 | Self::ChangeUnread
                 | Self::OfLedger(_)
@@ -232,6 +265,7 @@ impl Harm {
             }
             Self::Lose(thing) => stores.lose(target, thing),
             Self::Change(thing) => stores.change(target, thing, random),
+            Self::Cut(thing) => stores.cut(target, thing),
             OfDocument(sql) | OfLedger(sql) => stores.execute(sql, target.document).await,
             OfVersion(sql) => stores.execute(sql, target.version).await,
             DeleteRecord(kind) => {
@@ -246,6 +280,15 @@ impl Harm {
                 let to = if kind == UNIT { from + 4 } else { value.len() };
                 value[random.random_range(from..to)] ^= 1 << random.random_range(0..7);
                 stores.db.put(&key, &value).await.unwrap();
+            }
+            Self::CutRecord(kind) => {
+                let (key, value) = stores.pick(kind, target, random).await;
+                chunk = stores.place(kind, &key).await;
+                stores
+                    .db
+                    .put(&key, &value[..value.len() / 2])
+                    .await
+                    .unwrap();
             }
             Self::LoseEntry | Self::ChangeEntry | Self::DoubleEntry => {
                 let (key, value) = stores.pick(CHUNK, target, random).await;

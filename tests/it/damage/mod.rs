@@ -7,6 +7,8 @@ mod stores;
 
 mod tenants;
 
+mod whole;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;

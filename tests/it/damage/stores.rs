@@ -22,6 +22,7 @@ pub const VERSION: u8 = 0x10;
 pub const UNIT: u8 = 0x11;
 pub const CHUNK: u8 = 0x12;
 pub const VECTOR: u8 = 0x21;
+const SPACE: u8 = 0x20;
 const REUSE: u8 = 0x30;
 /// Kind, tenant, knowledge base, generation.
 const SPACE_END: usize = 1 + 48;
@@ -98,6 +99,12 @@ impl Stores {
         let at = random.random_range(0..bytes.len());
         bytes[at] ^= 1;
         fs::write(path, bytes).unwrap();
+    }
+
+    pub fn cut(&self, target: &Target, thing: Thing) {
+        let path = self.object(target, thing);
+        let bytes = fs::read(&path).unwrap();
+        fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
     }
 
     /// What may happen to the same file twice.
@@ -224,6 +231,18 @@ impl Stores {
             }
         }
         version
+    }
+
+    /// Changes the record of the one space there is; one that is left with nothing is deleted.
+    pub async fn spoil_space(&self, spoil: impl Fn(&mut Vec<u8>)) {
+        let mut rows = self.db.scan_prefix([SPACE], ..).await.unwrap();
+        let row = rows.next().await.unwrap().expect("there is a space");
+        let mut value = row.value.to_vec();
+        spoil(&mut value);
+        match value.is_empty() {
+            true => self.db.delete(&row.key).await.unwrap(),
+            false => self.db.put(&row.key, &value).await.unwrap(),
+        };
     }
 
     /// A second vector of a chunk, under an id of its own.

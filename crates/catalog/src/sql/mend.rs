@@ -113,7 +113,8 @@ async fn version<DB: Dialect>(
              state, pass, root_hash, gaps, warnings, created_at, order_sum)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, TRUE, $13, 1, $14, $15, $15,
              $16, $17)
-         ON CONFLICT (id) DO UPDATE SET document_id = $2, kb_id = $4, generation_id = $5,
+         ON CONFLICT (id) DO UPDATE SET document_id = $2, tenant_id = $3, kb_id = $4,
+             generation_id = $5,
              run_id = $6, number = $7, content_hash = $8, size = $9, state = $13, root_hash = $14,
              units_open = 0",
     )
@@ -262,8 +263,8 @@ async fn run<DB: Dialect>(
              created_at, started_at, updated_at, finished_at, source_order)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $13, $10, 'repair', $11, $12, $12, $12, $12,
              $14)
-         ON CONFLICT (id) DO UPDATE SET source_uri = $7, content_hash = $8, version_id = $6,
-             status = $13",
+         ON CONFLICT (id) DO UPDATE SET tenant_id = $2, kb_id = $3, generation_id = $4,
+             document_id = $5, version_id = $6, source_uri = $7, content_hash = $8, status = $13",
     )
     .bind(run.id.as_uuid())
     .bind(tenant.as_uuid())

@@ -81,9 +81,7 @@ impl Engine {
             .and_then(|told| told.content_hash)
             .or(run.map(|run| run.content_hash))
             .ok_or_else(|| lost("content"))?;
-        let kb = row.map(|row| row.kb).or(run.map(|run| run.kb));
-        let kb = kb.or(dossier.head.as_ref().map(|head| head.kb));
-        let kb = kb.ok_or_else(|| lost("knowledge base"))?;
+        let kb = dossier.kb().ok_or_else(|| lost("knowledge base"))?;
         let generation = told
             .map(|told| told.generation)
             .or(run.map(|run| run.generation))

@@ -329,6 +329,11 @@ impl<'a> Round<'a> {
                 self.look_at_version(dossier, version, &mut looked).await?;
             }
         }
+        if dossier.kb().is_some_and(|kb| !self.kbs.contains_key(&kb)) {
+            let what = "its knowledge base is gone, or has nothing to serve it";
+            let remedy = Remedy::Nothing("nothing tells what it was: restore a backup");
+            looked.found.push(Disagreement::new(what, remedy));
+        }
         let uri = dossier.source_uri();
         for one in &mut looked.found {
             one.source_uri.clone_from(&uri);

@@ -85,13 +85,9 @@ impl Engine {
                 name("the structure was changed", None, rework);
             }
             Some(bytes) => {
-                let pages = serde_json::from_slice::<Structure>(bytes).map(|s| s.pages.len());
-                if pages.is_ok_and(|pages| pages != version.pages as usize) {
-                    name(
-                        "the catalog has other pages than the structure",
-                        None,
-                        rework,
-                    );
+                let structure = serde_json::from_slice::<Structure>(bytes).ok();
+                if let Some(what) = structure.and_then(|s| otherwise(version, &s)) {
+                    name(what, None, rework);
                 }
             }
         }
@@ -147,6 +143,19 @@ impl Engine {
         });
         Ok(made.chain(kept.map(|(key, _)| key)).collect())
     }
+}
+
+/// What the catalog tells in another way than the structure.
+fn otherwise(version: &VersionFile, structure: &Structure) -> Option<&'static str> {
+    if structure.pages.len() != version.pages as usize {
+        return Some("the catalog has other pages than the structure");
+    }
+    if structure.language != version.language {
+        return Some("the catalog has another language than the structure");
+    }
+    let media_type = version.media_type.as_deref();
+    (media_type != Some(&*structure.media_type))
+        .then_some("the catalog has another media type than the structure")
 }
 
 /// Whether bytes are not those that were written; unknown for versions made long ago.

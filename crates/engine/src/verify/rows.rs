@@ -220,8 +220,25 @@ fn version_row(
     let id = Some(version.id);
     let run = dossier.runs.iter().find(|run| run.id == version.run);
     let mut wrong = |what, remedy| found.say(id, what, remedy);
+    if Some(version.kb) != dossier.kb() {
+        let what = "its version is in another knowledge base";
+        wrong(what, Remedy::Version(version.id));
+    }
     match run {
+        None if dossier.run_of(version.id).is_some() => {
+            wrong(
+                "it says another run brought it",
+                Remedy::Version(version.id),
+            );
+        }
         None => wrong("its run is gone", Remedy::Run(version.id)),
+        Some(run)
+            if run.version != version.id
+                || Some(run.kb) != dossier.kb()
+                || told.is_some_and(|told| told.generation != run.generation) =>
+        {
+            wrong("its run is of something else", Remedy::Run(version.id));
+        }
         Some(run) if run.content_hash != version.content_hash => {
             // The ledger says which of the two is right.
             let is_right = told.is_some_and(|t| t.content_hash == Some(version.content_hash));
@@ -249,6 +266,7 @@ fn version_row(
     }
     if let Some(told) = told {
         let same = told.content_hash == Some(version.content_hash)
+            && told.generation == version.generation
             && told.root_hash == version.root_hash
             && version.state == VersionState::Ready;
         if !same {

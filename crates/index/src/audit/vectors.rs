@@ -63,6 +63,9 @@ impl Vectors {
         if note.place != Some(hash(chunk, number)) {
             return Ok(Some(What::VectorElsewhere));
         }
+        if id >= self.next_id() {
+            return Ok(Some(What::IdNotGiven));
+        }
         let finds = snapshot.finds(&self.view, id).await?;
         Ok((!finds).then_some(What::VectorUnfindable))
     }

@@ -12,11 +12,11 @@ use crate::delta::{Compaction, Pending, UnitWrite, VersionChanges};
 use crate::flush::Store;
 use crate::flush::texts::{TextWork, Tokens, tokenize};
 use crate::place::{IndexedChunk, Scope, Space};
-use crate::slate::key;
 use crate::slate::record::{
     Changed, ChunkRecord, Meta, SpaceRecord, UnitRecord, VectorRecord, VersionRecord,
 };
 use crate::slate::store::{self, FORMAT, Rows};
+use crate::slate::{key, seal};
 use crate::snapshot::Snapshot;
 use crate::text::rebuild::words_of;
 use crate::text::{Doc, words};
@@ -40,6 +40,12 @@ struct At<'a> {
     version: VersionId,
     number: u32,
     unit: &'a UnitName,
+}
+
+/// What a vector says it is of.
+struct Said {
+    place: ChunkId,
+    whole: bool,
 }
 
 impl<'a> Draft<'a> {
@@ -152,7 +158,7 @@ impl<'a> Draft<'a> {
         totals.words = totals.words.saturating_sub(words);
         if !self.erase_chunks(at.space, &chunks, unit.as_ref()).await? {
             let ours = |place: &ChunkId| place.version == at.version && place.unit == *at.unit;
-            self.scour_vectors(at.space, |place| place.is_some_and(ours))
+            self.scour_vectors(at.space, |said| said.is_some_and(|said| ours(&said.place)))
                 .await?;
         }
         self.note_text(at.space, at.version, Some(at.unit)).await
@@ -229,16 +235,18 @@ impl<'a> Draft<'a> {
         while let Some((key, _)) = rows.next().await? {
             self.batch.delete(key);
         }
-        let ours = |place: &ChunkId| place.version == version;
-        self.scour_vectors(space, |place| place.is_none_or(ours))
+        // One that was changed may say anything.
+        let ours = |said: &Said| !said.whole || said.place.version == version;
+        self.scour_vectors(space, |said| said.is_none_or(ours))
             .await
     }
 
-    /// Removes vectors by the place they name, if they do, and what would reuse them.
+    /// Removes vectors by the place they name, if they do, and what would reuse them. Whoever has
+    /// lost count of the ids given out has it again after this.
     async fn scour_vectors(
         &mut self,
         space: &Space,
-        ours: impl Fn(Option<&ChunkId>) -> bool,
+        ours: impl Fn(Option<&Said>) -> bool,
     ) -> Result<(), Error> {
         tracing::warn!(?space, "every vector is looked at for those to erase");
         let mut others = RoaringBitmap::new();
@@ -247,8 +255,13 @@ impl<'a> Draft<'a> {
             let Some(id) = key::read_number(&key) else {
                 continue;
             };
-            let record = VectorRecord::read(&bytes).ok();
-            if ours(record.as_ref().map(|record| &record.place)) {
+            let said = VectorRecord::read(&bytes).ok().map(|record| Said {
+                place: record.place,
+                whole: seal::is_whole(&bytes),
+            });
+            let next_id = &mut self.edit(space).await?.view.record.next_id;
+            *next_id = id.saturating_add(1).max(*next_id);
+            if ours(said.as_ref()) {
                 self.batch.delete(key);
                 self.edit(space).await?.delete(id);
             } else {
