@@ -38,7 +38,8 @@ pub(crate) async fn follow<H: FlushHandler>(
         closed = shared.handler.closed() => Some(closed),
         _ = shared.progress.ended() => None,
     };
-    if let Some(cause) = stopped {
+    // Whoever has shut this down closes the store next: that is no failure.
+    if let Some(cause) = stopped.filter(|_| !shared.progress.has_ended()) {
         tracing::error!(%cause, "the store stopped");
         shared.fail(Failure::Closed(cause));
     }

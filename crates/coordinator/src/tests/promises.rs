@@ -258,6 +258,20 @@ async fn a_shutdown_that_cannot_make_things_durable_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_store_that_is_closed_after_a_shutdown_has_not_failed() {
+    // Which of the two is seen first is drawn by lot.
+    for _ in 0..64 {
+        let store = Store::new();
+        let coordinator = store.start(settings());
+        coordinator.write(put(1)).await.unwrap();
+        coordinator.shutdown().await.unwrap();
+        store.close();
+        tokio::time::sleep(FLUSH).await;
+        assert_eq!(coordinator.state(), State::Idle);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn dropping_the_last_handle_still_flushes() {
     let store = Store::new();
     let coordinator = store.start(settings());
