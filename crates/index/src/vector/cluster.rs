@@ -8,6 +8,8 @@ use crate::vector::simd;
 const ROUNDS: usize = 6;
 /// Vectors per centroid that are looked at; more add time, not quality.
 pub const SAMPLE: usize = 32;
+/// Rows up to this many are compared one by one: of few, the very closest counts.
+const ONE_BY_ONE: usize = 256;
 /// Rows a guide names for each vector while centroids are found, or one of so many.
 const NEAREST: usize = 8;
 const NEAREST_OF: usize = 128;
@@ -101,7 +103,7 @@ impl<'a> Closest<'a> {
     pub fn of(rows: &'a Rows) -> Self {
         Self {
             rows,
-            guide: Guide::to(rows),
+            guide: Guide::to(rows, ONE_BY_ONE),
             scratch: Vec::new(),
         }
     }

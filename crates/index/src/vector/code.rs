@@ -256,27 +256,18 @@ pub struct Query {
 impl Query {
     pub fn new(query: &[f32]) -> Self {
         let width = bytes_of(query.len());
-        let mut sums = vec![[0.0_f32; 16]; 2 * width];
+        let mut whole = query.to_vec();
+        whole.resize(8 * width, 0.0);
+        let fours = whole.as_chunks::<4>().0;
         let (mut least, mut widest) = (0.0, f32::MIN_POSITIVE);
-        let (fours, rest) = query.as_chunks::<4>();
-        let mut last = [0.0; 4];
-        last[..rest.len()].copy_from_slice(rest);
-        for (values, sums) in fours.iter().chain([&last]).zip(&mut sums) {
+        for values in fours {
             let low: f32 = values.iter().map(|x| x.min(0.0)).sum();
             let high: f32 = values.iter().map(|x| x.max(0.0)).sum();
             least += low;
             widest = (high - low).max(widest);
-            // From the least on, so that nothing is negative.
-            sums[0] = -low;
-            for (bit, value) in values.iter().enumerate() {
-                let half = 1 << bit;
-                for at in 0..half {
-                    sums[half + at] = sums[at] + value;
-                }
-            }
         }
         let step = widest / STEPS;
-        let tables = simd::tables(&sums, 1.0 / step);
+        let tables = simd::tables(fours, 1.0 / step);
         // The sum over set dimensions less that over the others, from the sum of steps.
         Self {
             tables,

@@ -5,8 +5,6 @@ use crate::vector::cluster::Rows;
 use crate::vector::code::{Codes, Query, Under};
 use crate::vector::simd;
 
-/// Rows up to this many are better compared one by one.
-pub const WORTH: usize = 256;
 /// Rows on their way while one is compared.
 const AHEAD: usize = 4;
 
@@ -18,9 +16,9 @@ pub struct Guide {
 }
 
 impl Guide {
-    /// A guide to these rows, if there are enough to need one.
-    pub fn to(rows: &Rows) -> Option<Self> {
-        if rows.len() <= WORTH {
+    /// A guide to these rows, if there are more than are better compared one by one.
+    pub fn to(rows: &Rows, one_by_one: usize) -> Option<Self> {
+        if rows.len() <= one_by_one {
             return None;
         }
         let mut guide = Self {
@@ -93,7 +91,7 @@ mod tests {
         };
         let mut rows = Rows::new(dimensions);
         (0..600).for_each(|_| rows.push(&draw()));
-        let guide = Guide::to(&rows).unwrap();
+        let guide = Guide::to(&rows, 256).unwrap();
         let (mut found, mut scratch) = (0, Vec::new());
         for _ in 0..100 {
             let vector = draw();

@@ -32,6 +32,8 @@ pub struct Table {
     guide: Option<Guide>,
 }
 
+/// Centroids up to this many are compared one by one.
+const ONE_BY_ONE: usize = 4 * NEAR;
 /// Centroids a search is given at once, or one of so many; it seldom goes on beyond. A guess
 /// tells the closest of many less surely than of few, so with their number more are compared.
 const NEAR: usize = 24;
@@ -95,7 +97,7 @@ impl Table {
         });
         match &mut self.guide {
             Some(guide) => guide.push(&self.centroids, self.postings.len() - 1),
-            None => self.guide = Guide::to(&self.centroids),
+            None => self.guide = Guide::to(&self.centroids, ONE_BY_ONE),
         }
     }
 
@@ -111,7 +113,7 @@ impl Table {
                 self.postings.push(*posting);
             }
         }
-        self.guide = Guide::to(&self.centroids);
+        self.guide = Guide::to(&self.centroids, ONE_BY_ONE);
     }
 
     fn like(other: &Self) -> Self {

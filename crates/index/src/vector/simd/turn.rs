@@ -16,16 +16,17 @@ pub fn hadamard(block: &mut [f32]) {
     hadamard_plain(block);
 }
 
-/// Sums in whole steps, rounded to the nearest; there are `inverse` steps to one.
-pub fn tables(sums: &[[f32; 16]], inverse: f32) -> Vec<u8> {
-    let mut tables = vec![0; sums.len() * 16];
+/// For each four values, what every choice of them adds up to, from the least on: in whole steps,
+/// of which there are `inverse` to one, rounded to the nearest and below 128.
+pub fn tables(fours: &[[f32; 4]], inverse: f32) -> Vec<u8> {
+    let mut tables = vec![0; fours.len() * 16];
     #[cfg(target_arch = "x86_64")]
     if wide() {
         // SAFETY: `wide` has asked the processor for avx2.
-        unsafe { tables_wide(sums, inverse, &mut tables) };
+        unsafe { tables_wide(fours, inverse, &mut tables) };
         return tables;
     }
-    tables_plain(sums, inverse, &mut tables);
+    tables_plain(fours, inverse, &mut tables);
     tables
 }
 
@@ -71,15 +72,36 @@ fn within(eight: &mut [f32; LANES]) {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn tables_wide(sums: &[[f32; 16]], inverse: f32, into: &mut [u8]) {
-    tables_plain(sums, inverse, into);
+fn tables_wide(fours: &[[f32; 4]], inverse: f32, into: &mut [u8]) {
+    tables_plain(fours, inverse, into);
 }
 
+/// Which of four values a half byte chooses: one where its bit is set.
+const CHOSEN: [[f32; 16]; 4] = {
+    let mut chosen = [[0.0; 16]; 4];
+    let mut at = 0;
+    while at < 64 {
+        chosen[at / 16][at % 16] = (at % 16 >> (at / 16) & 1) as f32;
+        at += 1;
+    }
+    chosen
+};
+
+/// A float so large that its last bits are ones: what is added to it is rounded.
+const WHOLE: f32 = (1 << 23) as f32;
+
 #[inline(always)]
-fn tables_plain(sums: &[[f32; 16]], inverse: f32, into: &mut [u8]) {
-    for (table, sums) in into.as_chunks_mut::<16>().0.iter_mut().zip(sums) {
+fn tables_plain(fours: &[[f32; 4]], inverse: f32, into: &mut [u8]) {
+    for (table, values) in into.as_chunks_mut::<16>().0.iter_mut().zip(fours) {
+        let low: f32 = values.iter().map(|x| x.min(0.0)).sum();
+        let mut sums = [-low; 16];
+        for (value, chosen) in values.iter().zip(&CHOSEN) {
+            for (sum, chosen) in sums.iter_mut().zip(chosen) {
+                *sum += value * chosen;
+            }
+        }
         for (level, sum) in table.iter_mut().zip(sums) {
-            *level = (sum * inverse + 0.5) as u8;
+            *level = (sum * inverse + WHOLE).to_bits() as u8 & 0x7f;
         }
     }
 }
@@ -87,6 +109,18 @@ fn tables_plain(sums: &[[f32; 16]], inverse: f32, into: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_has_what_each_choice_of_four_adds_up_to() {
+        let fours = [[1.0, -2.0, 0.5, 4.0], [0.0; 4]];
+        let tables = tables(&fours, 10.0);
+        for (choice, level) in tables[..16].iter().enumerate() {
+            let chosen = (0..4).filter(|bit| choice >> bit & 1 == 1);
+            let sum: f32 = chosen.map(|bit| fours[0][bit]).sum();
+            assert_eq!(*level, ((sum + 2.0) * 10.0) as u8, "{choice}");
+        }
+        assert_eq!(tables[16..], [0; 16]);
+    }
 
     #[test]
     fn a_transform_is_the_sum_its_signs_say() {
