@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::path::Path as Folder;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
@@ -17,31 +17,35 @@ use object_store::{
 
 use crate::kit::*;
 
-/// A store whose disk can be made to take nothing more, and to take it again.
+/// A store whose disk takes so many writes and nothing more.
 #[derive(Debug)]
-struct Disk {
+pub struct Disk {
     inner: Arc<dyn ObjectStore>,
     why: ErrorKind,
-    refuses: AtomicBool,
+    pub writes_left: AtomicUsize,
 }
 
 impl Disk {
-    fn in_folder(folder: &Folder, why: ErrorKind) -> Arc<Self> {
+    pub fn in_folder(folder: &Folder, why: ErrorKind) -> Arc<Self> {
         Arc::new(Self {
             inner: objects(folder),
             why,
-            refuses: AtomicBool::new(false),
+            writes_left: AtomicUsize::new(usize::MAX),
         })
     }
 
     fn room(&self) -> Result<()> {
-        if self.refuses.load(Ordering::SeqCst) {
-            return Err(object_store::Error::Generic {
+        let spend = |left: usize| left.checked_sub(1);
+        let left = self
+            .writes_left
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, spend);
+        match left {
+            Ok(_) => Ok(()),
+            Err(_) => Err(object_store::Error::Generic {
                 store: "test disk",
                 source: Box::new(std::io::Error::from(self.why)),
-            });
+            }),
         }
-        Ok(())
     }
 }
 
@@ -91,7 +95,7 @@ impl ObjectStore for Disk {
     }
 }
 
-fn impatient() -> Settings {
+pub fn impatient() -> Settings {
     let mut settings = Settings {
         store_retries: 1,
         ..Settings::default()
@@ -119,7 +123,7 @@ async fn a_disk_that_refuses_is_an_error_and_what_was_acknowledged_is_kept(why: 
         .await
         .unwrap();
     first.durable().await.unwrap();
-    disk.refuses.store(true, Ordering::SeqCst);
+    disk.writes_left.store(0, Ordering::SeqCst);
     let lost = replace(&index, place(space(1), 1, "u"), 1, one("beta"))
         .await
         .unwrap();

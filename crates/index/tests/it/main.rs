@@ -16,6 +16,7 @@ mod large;
 mod model_check;
 
 mod crash;
+mod crash_postings;
 
 mod erase;
 
