@@ -28,6 +28,8 @@ pub struct Asked {
     pub words_only: Option<&'static str>,
     /// As [`crate::search::Found::forgotten`].
     pub forgotten: Option<Forgotten>,
+    /// As [`crate::search::Found::heading_among`].
+    pub heading_among: Option<usize>,
     pub said: Said,
 }
 
@@ -68,6 +70,7 @@ impl Engine {
             query_parts: found.query_parts,
             words_only: found.words_only,
             forgotten: found.forgotten,
+            heading_among: found.heading_among,
             said,
         })
     }

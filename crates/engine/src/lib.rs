@@ -23,6 +23,7 @@ pub mod janitor;
 pub mod jobs;
 mod leftovers;
 mod models;
+mod neighbours;
 pub mod objects;
 pub mod pages;
 mod query_line;

@@ -45,6 +45,7 @@ pub(crate) fn log(kb: &Kb, request: &Request, found: &Found, answered: Option<bo
         query_parts = found.query_parts,
         words_only = found.words_only,
         forgotten = found.forgotten.map(|forgotten| forgotten.documents),
+        heading_among = found.heading_among,
         ms = ms(took.all),
         embed_ms = ms(took.embed),
         vector_ms = ms(took.vector),

@@ -17,6 +17,7 @@ use providers::Reranker;
 use roaring::RoaringBitmap;
 
 use crate::figures::Timed;
+use crate::neighbours::Neighbours;
 use crate::query_line::{self, Took, noting};
 use crate::question::{self, Meaning};
 use crate::rerank::Reranked;
@@ -58,6 +59,9 @@ pub struct Found {
     pub words_only: Option<&'static str>,
     /// What answered at the time asked for, and was not searched.
     pub forgotten: Option<Forgotten>,
+    /// Where fewer stand under the heading than were asked for: how many of each leg's best were
+    /// looked at, if there are more.
+    pub heading_among: Option<usize>,
     pub(crate) took: Took,
 }
 
@@ -114,6 +118,13 @@ const LEG_LEAST: usize = 50;
 const DEEPER: usize = 8;
 /// up to this many.
 const DEEPEST: usize = 10_000;
+
+/// As many as were asked for, in their final order, and how they came to be.
+struct Best {
+    found: Vec<Candidate>,
+    reranked: Option<Reranked>,
+    heading_among: Option<usize>,
+}
 
 /// What is looked for, and among what.
 struct Asked<'a> {
@@ -192,14 +203,19 @@ impl Engine {
             space,
             live: &live.numbers,
         };
-        let (best, reranked) = self.best(reranker, &asked, &mut took).await?;
-        let hits = self.dress(kb, request, &snapshot, space, best).await?;
+        let Best {
+            found,
+            reranked,
+            heading_among,
+        } = self.best(reranker, &asked, &mut took).await?;
+        let hits = self.dress(kb, request, &snapshot, space, found).await?;
         Ok(Found {
             hits,
             reranked,
             query_parts: asked.meaning.map(|meaning| meaning.parts),
             words_only,
             forgotten: live.forgotten,
+            heading_among,
             took,
         })
     }
@@ -225,7 +241,7 @@ impl Engine {
         reranker: Option<&dyn Reranker>,
         asked: &Asked<'_>,
         took: &mut Took,
-    ) -> Result<(Vec<Candidate>, Option<Reranked>), Error> {
+    ) -> Result<Best, Error> {
         let request = asked.request;
         let most = match reranker {
             Some(_) => request.top.max(self.candidates()),
@@ -234,7 +250,7 @@ impl Engine {
         // The same whether this request is reranked or not: so is the fused order.
         let depth = (request.top * LEG_FACTOR).max(LEG_LEAST);
         let depth = depth.max(self.candidates());
-        let mut found = asked.candidates(depth, most, took).await?;
+        let (mut found, heading_among) = asked.candidates(depth, most, took).await?;
         let mut reranked = None;
         if let Some(reranker) = reranker.filter(|_| !found.is_empty()) {
             let asking = self.rerank(reranker, &request.query, found);
@@ -242,7 +258,11 @@ impl Engine {
             (found, reranked) = (ranked, Some(outcome));
         }
         found.truncate(request.top);
-        Ok((found, reranked))
+        Ok(Best {
+            found,
+            reranked,
+            heading_among,
+        })
     }
 
     async fn dress(
@@ -261,6 +281,8 @@ impl Engine {
             .await?;
         let rows: HashMap<u32, VersionRow> =
             rows.into_iter().map(|row| (row.number, row)).collect();
+        let catalog = &*self.parts.catalog;
+        let mut neighbours = Neighbours::new(catalog, snapshot, space, request.neighbours);
         let mut hits = Vec::with_capacity(found.len());
         for candidate in found {
             let Candidate { fused, passage, .. } = candidate;
@@ -268,7 +290,7 @@ impl Engine {
             let Some(row) = rows.get(&passage.number) else {
                 continue;
             };
-            let (before, after) = neighbours(snapshot, space, &passage, request.neighbours).await?;
+            let (before, after) = neighbours.of(&passage).await?;
             let chunk = passage.chunk;
             hits.push(Hit {
                 rank: hits.len() + 1,
@@ -300,22 +322,26 @@ impl Engine {
 
 impl Asked<'_> {
     /// The first `most` chunks that pass the heading filter. A leg knows nothing of headings, so
-    /// while too few pass and it has more, it is asked for more.
+    /// while too few pass and it has more, it is asked for more; and where that has an end, how
+    /// many were looked at is said.
     async fn candidates(
         &self,
         mut depth: usize,
         most: usize,
         took: &mut Took,
-    ) -> Result<Vec<Candidate>, Error> {
+    ) -> Result<(Vec<Candidate>, Option<usize>), Error> {
         loop {
             let [vector, text] = self.legs(depth, took).await?;
             let all = vector.len() < depth && text.len() < depth;
             let fused = fuse(&vector, &text, self.request.weights);
             let found = self.pick(fused, most).await?;
-            if found.len() == most || all || depth >= DEEPEST {
-                return Ok(found);
+            if found.len() == most || all {
+                return Ok((found, None));
             }
-            depth = (depth * DEEPER).min(DEEPEST);
+            match deeper(depth) {
+                Some(more) => depth = more,
+                None => return Ok((found, Some(depth))),
+            }
         }
     }
 
@@ -356,6 +382,11 @@ impl Asked<'_> {
     }
 }
 
+/// How many to ask each leg for after `depth` were too few, if it is asked again.
+fn deeper(depth: usize) -> Option<usize> {
+    (depth < DEEPEST).then(|| (depth * DEEPER).min(DEEPEST))
+}
+
 impl Found {
     fn within(mut self, all: Option<Duration>) -> Self {
         self.took.all = all;
@@ -372,32 +403,4 @@ impl Filter {
                 .any(|heading| heading.to_lowercase().contains(&wanted))
         })
     }
-}
-
-async fn neighbours(
-    snapshot: &Snapshot,
-    space: Space,
-    passage: &Passage,
-    reach: u32,
-) -> Result<(Vec<String>, Vec<String>), Error> {
-    let at = passage.id.ordinal;
-    let mut texts = (Vec::new(), Vec::new());
-    for ordinal in at.saturating_sub(reach)..=at.saturating_add(reach) {
-        let id = ChunkId {
-            ordinal,
-            ..passage.id.clone()
-        };
-        if ordinal == at {
-            continue;
-        }
-        if let Some(near) = snapshot.passage(space, &id).await? {
-            let side = if ordinal < at {
-                &mut texts.0
-            } else {
-                &mut texts.1
-            };
-            side.push(near.chunk.text);
-        }
-    }
-    Ok(texts)
 }

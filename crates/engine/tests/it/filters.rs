@@ -84,7 +84,7 @@ async fn a_language_keeps_its_own_documents_and_takes_away_all_others() {
     }
 }
 
-async fn engine_of(folder: &Path) -> (Engine, Place) {
+pub async fn engine_of(folder: &Path) -> (Engine, Place) {
     let embedder = Arc::new(HashEmbedder::new(&HashSettings::default()));
     let catalog = catalog_in(folder).await;
     let clock = Arc::new(SystemClock);

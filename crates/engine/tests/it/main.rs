@@ -5,5 +5,6 @@ mod filters;
 mod gate;
 mod house;
 mod housekeeping;
+mod neighbours;
 mod redelivery;
 mod rerank;

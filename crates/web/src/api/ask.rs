@@ -58,6 +58,9 @@ pub struct AnswerView {
     pub words_only: Option<&'static str>,
     /// What answered at `as_of` and was not searched; null where nothing is lacking.
     pub forgotten: Option<ForgottenView>,
+    /// Given where fewer passages than are read stand under `filter.heading` among the best so many
+    /// by meaning and by words, and there are others that were not looked at.
+    pub heading_among: Option<usize>,
 }
 
 /// A sentence as a document has it.
@@ -115,5 +118,6 @@ fn view(question: String, asked: Asked) -> AnswerView {
         query_parts: asked.query_parts,
         words_only: asked.words_only,
         forgotten: asked.forgotten.map(ForgottenView::from),
+        heading_among: asked.heading_among,
     }
 }

@@ -97,6 +97,9 @@ pub struct Answer {
     pub words_only: Option<&'static str>,
     /// What answered at `as_of` and was not searched; null where nothing is lacking.
     pub forgotten: Option<ForgottenView>,
+    /// Given where fewer passages than were asked for stand under `filter.heading` among the best
+    /// so many by meaning and by words, and there are others that were not looked at.
+    pub heading_among: Option<usize>,
 }
 
 /// The index keeps of the time before a new generation began to serve only what answered still.
@@ -225,6 +228,7 @@ async fn search(
         query_parts: found.query_parts,
         words_only: found.words_only,
         forgotten: found.forgotten.map(ForgottenView::from),
+        heading_among: found.heading_among,
     }))
 }
 
