@@ -207,7 +207,10 @@ impl From<engine::Error> for Problem {
             );
         }
         if let engine::Error::Series(series::Error::Query(error)) = error {
-            return Self::unprocessable(error.to_string());
+            return Self::unprocessable(error.to_string()).hint(
+                "a query is like `queue_depth`, `sum(rate(chunks_total[5m]))` or \
+                 `quantile(0.99, stage_seconds{stage=\"embed\"})`",
+            );
         }
         match error.disposition() {
             Disposition::Retry { .. } | Disposition::Wait { .. } => match error.model_is_silent() {
