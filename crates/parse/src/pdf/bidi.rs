@@ -12,6 +12,10 @@ fn is_rtl_char(char: char) -> bool {
 
 /// Whether most of its letters run right to left.
 pub(super) fn reads_right_to_left(text: &str) -> bool {
+    // Asked of every line, some of them more than once, and next to none has such letters.
+    if !is_right_to_left(text) {
+        return false;
+    }
     let mut balance = 0_i64;
     for char in text.chars() {
         match bidi_class(char) {
