@@ -1,103 +1,67 @@
-//! Pages of lines to pieces of text, in reading order.
-
-use std::collections::HashMap;
+//! Pages to pieces of text, in reading order.
 
 use model::{AtomKind, PageBox};
 use unicode_normalization::UnicodeNormalization;
 
-use super::block::{Block, Body, Shape, blocks};
-use super::glyph::{Rect, Ruling};
-use super::heading;
-use super::line::Line;
+use super::OnPage;
+use super::block::{Body, Shape};
+use super::folded::Folded;
+use super::glyph::Rect;
+use super::heading::{Found, Ladder, Named};
 use super::links::{self, Targets};
 use super::marker;
 use super::outline::Entry;
-use super::page::PageText;
+use super::page::Outcome;
+use super::passage::{Layout, Passage};
 use super::prose::{self, Vocabulary};
-use super::scan;
-use super::table::{self, Run};
-use super::{OnPage, aligned, figure, formula, furniture};
 use crate::{Error, Leads, Piece, TextBuilder};
 
 pub(super) fn assemble(
-    mut pages: Vec<PageText>,
+    pages: Vec<Folded>,
     outline: &[Entry],
     targets: &Targets,
     builder: &mut TextBuilder,
     on_page: OnPage<'_>,
 ) -> Result<(), Error> {
-    furniture::mark(&mut pages);
     disclose(&pages, builder);
-    let body = Body::of(pages.iter().map(|page| page.lines.as_slice()));
-    let vocabulary = Vocabulary::of(text_lines(&pages));
-    let (mut all, mut pictures) = (Vec::new(), HashMap::new());
+    let layout = Layout {
+        body: Body::of(pages.iter().map(Folded::lines)),
+        vocabulary: Vocabulary::of(pages.iter().flat_map(text_lines)),
+        named: Named::of(outline),
+    };
+    let mut passages = Vec::new();
     for page in pages {
         on_page(page.number);
-        pictures.insert(page.number, page.images);
-        let blocks = page_blocks(page.number, page.lines, &page.rulings, &body);
-        all.extend(formula::find(blocks, &body));
+        passages.extend(layout.passages(&page));
     }
     on_page(0);
-    let texts: Vec<String> = all
-        .iter()
-        .map(|block| text_of(block, &vocabulary))
-        .collect();
-    let levels = heading::levels(&all, &texts, &body, outline);
+    let headings: Vec<Found> = passages.iter().filter_map(|p| p.heading).collect();
     Writer {
         builder,
-        figures: figure::captioned(&all, &texts, &pictures),
-        vocabulary: &vocabulary,
+        vocabulary: &layout.vocabulary,
         targets,
+        ladder: Ladder::of(&headings),
         open: None,
         indents: Vec::new(),
     }
-    .write(all, texts, &levels)
+    .write(passages)
 }
 
-/// Grids first, then what stands in columns without one; all else is blocks of lines.
-fn page_blocks(page: u32, lines: Vec<Line>, rulings: &[Ruling], body: &Body) -> Vec<Block> {
-    let ruled = table::find(lines, rulings).into_iter();
-    let runs = ruled.flat_map(|run| match run {
-        Run::Lines(lines) => aligned::find(lines, rulings),
-        table => vec![table],
-    });
-    runs.flat_map(|run| match run {
-        Run::Lines(lines) => blocks(page, lines, body),
-        Run::Table(table, lines) => vec![Block {
-            page,
-            shape: Shape::Table(table),
-            lines,
-        }],
-    })
-    .collect()
-}
-
-fn text_lines(pages: &[PageText]) -> impl Iterator<Item = &Line> + Clone {
-    pages
-        .iter()
-        .flat_map(|page| page.lines.iter())
-        .filter(|line| !line.artifact)
+/// The words of each line of a page that is no furniture.
+fn text_lines(page: &Folded) -> impl Iterator<Item = Vec<&str>> + Clone {
+    let lines = page.lines().iter().zip(page.words());
+    let text = lines.filter(|(line, _)| !line.artifact);
+    text.map(|(_, words)| words)
 }
 
 /// Says which pages hold no text that could be read.
-fn disclose(pages: &[PageText], builder: &mut TextBuilder) {
+fn disclose(pages: &[Folded], builder: &mut TextBuilder) {
     let mut recognised = Vec::new();
     for page in pages {
-        if page.cut_short {
-            let reason = "the page unpacks to more than a page may hold";
-            builder.gap(Some((page.number, page.number)), reason);
-        } else if page.damaged {
-            let reason = "the page is damaged and could not be read to its end";
-            builder.gap(Some((page.number, page.number)), reason);
-        } else if page.is_scan() {
-            match page.recognised {
-                Some(0) => builder.gap(Some((page.number, page.number)), scan::NO_WORDS),
-                Some(_) => recognised.push(page.number),
-                None => builder.gap(Some((page.number, page.number)), scan::PICTURE),
-            }
-        } else if page.unmapped * 3 > page.glyphs && page.glyphs > 30 {
-            let reason = "the page's fonts do not say which characters they print";
-            builder.gap(Some((page.number, page.number)), reason);
+        match page.outcome {
+            Outcome::Read => {}
+            Outcome::Recognised => recognised.push(page.number),
+            Outcome::Gap(reason) => builder.gap(Some((page.number, page.number)), reason),
         }
     }
     if let (Some(first), Some(last)) = (recognised.first(), recognised.last()) {
@@ -109,43 +73,30 @@ fn disclose(pages: &[PageText], builder: &mut TextBuilder) {
     }
 }
 
-fn text_of(block: &Block, vocabulary: &Vocabulary) -> String {
-    match &block.shape {
-        Shape::Listing => prose::listing(&block.lines),
-        _ => prose::join(&block.lines, vocabulary),
-    }
-}
-
-/// Writes blocks as pieces; holds one back while the next may go on with it.
+/// Writes passages as pieces; holds one back while the next may go on with it.
 struct Writer<'b> {
     builder: &'b mut TextBuilder,
     vocabulary: &'b Vocabulary,
     targets: &'b Targets,
-    /// The pictures of blocks that are captions.
-    figures: HashMap<usize, Rect>,
+    ladder: Ladder,
     open: Option<Piece>,
     /// Where the items of the list at hand begin, outermost first.
     indents: Vec<f32>,
 }
 
 impl Writer<'_> {
-    fn write(
-        mut self,
-        blocks: Vec<Block>,
-        texts: Vec<String>,
-        levels: &HashMap<usize, u8>,
-    ) -> Result<(), Error> {
+    fn write(mut self, passages: Vec<Passage>) -> Result<(), Error> {
         let mut aside = Vec::new();
-        for (at, (block, text)) in blocks.into_iter().zip(texts).enumerate() {
-            let picture = self.figures.remove(&at);
-            let places = [Some(block.rect()), picture].into_iter().flatten();
-            let boxes = places.map(|rect| page_box(block.page, rect)).collect();
-            if block.shape == Shape::Furniture {
-                aside.push(Piece::new(AtomKind::Furniture, text).with_boxes(boxes));
+        for mut passage in passages {
+            let places = [Some(passage.rect), passage.picture].into_iter().flatten();
+            let boxes = places.map(|rect| page_box(passage.page, rect)).collect();
+            if passage.shape == Shape::Furniture {
+                aside.push(Piece::new(AtomKind::Furniture, passage.text).with_boxes(boxes));
                 continue;
             }
-            let (lines, mut piece) = self.piece(block, text, levels.get(&at).copied());
-            piece.links = links::places(&lines, &piece.text, self.targets);
+            let (words, picture) = (std::mem::take(&mut passage.words), passage.picture);
+            let mut piece = self.piece(passage);
+            piece.links = links::places(&words, &piece.text, self.targets);
             if picture.is_some() {
                 piece.kind = AtomKind::Figure;
             }
@@ -158,11 +109,12 @@ impl Writer<'_> {
         self.flush(&mut aside)
     }
 
-    /// The piece, and the lines it was.
-    fn piece(&mut self, block: Block, text: String, level: Option<u8>) -> (Vec<Line>, Piece) {
-        let first_left = block.first().left;
-        let note = block.first().note_mark().map(str::to_owned);
-        let piece = match (block.shape, level) {
+    fn piece(&mut self, passage: Passage) -> Piece {
+        let Passage {
+            text, left, note, ..
+        } = passage;
+        let level = passage.heading.map(|found| self.ladder.level(&found));
+        match (passage.shape, level) {
             (Shape::Table(table), _) => Piece::table(table),
             (Shape::Formula, _) => Piece::new(AtomKind::Formula, text),
             (Shape::Listing, _) => Piece::new(AtomKind::Code { language: None }, text),
@@ -181,15 +133,14 @@ impl Writer<'_> {
             _ => match marker::item_marker(&text) {
                 Some(found) => {
                     let kind = AtomKind::ListItem {
-                        depth: self.depth(first_left),
+                        depth: self.depth(left),
                         marker: found.label,
                     };
                     Piece::new(kind, &text[found.length..])
                 }
                 None => Piece::new(AtomKind::Paragraph, text),
             },
-        };
-        (block.lines, piece)
+        }
     }
 
     /// How deep in the list an item lies that begins here.

@@ -4,7 +4,7 @@
 use model::Table;
 
 use super::glyph::Rect;
-use super::line::Line;
+use super::line::{Line, Strip};
 use super::marker;
 use super::order::median;
 
@@ -72,7 +72,7 @@ pub(super) struct Body {
 
 impl Body {
     /// The size most letters have, and the distance most of its lines keep.
-    pub(super) fn of<'l>(pages: impl Iterator<Item = &'l [Line]> + Clone) -> Self {
+    pub(super) fn of<'l>(pages: impl Iterator<Item = &'l [Strip]> + Clone) -> Self {
         let lines = pages.clone().flatten().filter(|line| !line.artifact);
         let mut letters = std::collections::BTreeMap::<i32, (u32, u32)>::new();
         for line in lines {
@@ -82,7 +82,7 @@ impl Body {
         }
         let most = letters.into_iter().max_by_key(|(_, (all, _))| *all);
         let (size, (all, bold)) = most.unwrap_or((20, (1, 0)));
-        let same = |line: &Line| half_points(line.size) == size && !line.artifact;
+        let same = |line: &Strip| half_points(line.size) == size && !line.artifact;
         let steps = pages
             .flat_map(|lines| lines.windows(2))
             .filter(|pair| same(&pair[0]) && same(&pair[1]))

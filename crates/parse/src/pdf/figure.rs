@@ -1,7 +1,5 @@
 //! Figures: a picture and the caption that stands under or over it.
 
-use std::collections::HashMap;
-
 use super::block::{Block, Shape};
 use super::glyph::Rect;
 use super::marker::captions_figure;
@@ -11,21 +9,12 @@ const LEAST_SIDE: f32 = 24.0;
 /// How far a caption stands from its picture, in its own font sizes.
 const REACH: f32 = 4.0;
 
-/// The picture of every block that is the caption of one, by the block's position. `texts`
-/// are the blocks' words, `pictures` those of each page.
-pub(super) fn captioned(
-    blocks: &[Block],
-    texts: &[String],
-    pictures: &HashMap<u32, Vec<Rect>>,
-) -> HashMap<usize, Rect> {
-    let captions = blocks.iter().zip(texts).enumerate();
-    captions
-        .filter(|(_, (block, text))| block.shape == Shape::Prose && captions_figure(text))
-        .filter_map(|(at, (block, _))| {
-            let pictures = pictures.get(&block.page)?;
-            Some((at, nearest(&block.rect(), block.size(), pictures)?))
-        })
-        .collect()
+/// The picture that a block, of these words, is the caption of; `pictures` are those of its page.
+pub(super) fn captioned(block: &Block, text: &str, pictures: &[Rect]) -> Option<Rect> {
+    if block.shape != Shape::Prose || !captions_figure(text) {
+        return None;
+    }
+    nearest(&block.rect(), block.size(), pictures)
 }
 
 fn nearest(caption: &Rect, size: f32, pictures: &[Rect]) -> Option<Rect> {

@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 
 use super::block::Body;
+use super::folded::Folded;
 use super::line::Line;
 use super::order::median;
 use super::page::PageText;
@@ -22,7 +23,15 @@ const LARGE: f32 = 1.25;
 /// A page of fewer lines has no block of text that a head could be detached from.
 const FULL_PAGE: usize = 8;
 
+/// The lines near the edges of every page, as the pages were read.
+#[derive(Debug, Default)]
+pub(super) struct Edges {
+    candidates: Vec<Candidate>,
+    pages: usize,
+}
+
 /// A line near an edge.
+#[derive(Debug)]
 struct Candidate {
     page: usize,
     line: usize,
@@ -33,30 +42,34 @@ struct Candidate {
     /// Nothing stands further out, and white space parts it from the text.
     detached: bool,
     on_full_page: bool,
-    large: bool,
+    size: f32,
 }
 
-pub(super) fn mark(pages: &mut [PageText]) {
-    let body = Body::of(pages.iter().map(|page| page.lines.as_slice()));
-    let mut candidates: Vec<Candidate> = pages
-        .iter()
-        .enumerate()
-        .flat_map(|(index, page)| edge_lines(index, page))
-        .collect();
-    for c in &mut candidates {
-        let page = &pages[c.page];
-        c.on_full_page = page.lines.len() >= FULL_PAGE;
-        c.large = page.lines[c.line].size > body.size * LARGE;
+impl Edges {
+    /// Looks at the next page.
+    pub(super) fn take(&mut self, page: &PageText) {
+        self.candidates.extend(edge_lines(self.pages, page));
+        self.pages += 1;
     }
-    let counting = counting_numbers(&candidates);
-    for (page, line) in &counting {
-        pages[*page].lines[*line].artifact = true;
+
+    /// Marks what is furniture on the pages looked at.
+    pub(super) fn mark(self, pages: &mut [Folded]) {
+        let body = Body::of(pages.iter().map(Folded::lines));
+        for (page, line) in counting_numbers(&self.candidates) {
+            pages[page].lines_mut()[line].artifact = true;
+        }
+        let large = body.size * LARGE;
+        let found = repeated_lines(&self.candidates, self.pages, large);
+        take_all_but_whole_pages(&found, pages);
     }
-    take_all_but_whole_pages(&repeated_lines(&candidates, pages.len()), pages);
 }
 
-/// Pages and lines of what repeats, or stands where repeated lines stand.
-fn repeated_lines(candidates: &[Candidate], pages: usize) -> HashMap<usize, Vec<usize>> {
+/// Pages and lines of what repeats, or stands where repeated lines stand, and is not large.
+fn repeated_lines(
+    candidates: &[Candidate],
+    pages: usize,
+    large: f32,
+) -> HashMap<usize, Vec<usize>> {
     let repeated = repeats(candidates);
     let slots = furnished_slots(candidates, &repeated);
     let heads = detached_slots(candidates, pages);
@@ -64,7 +77,8 @@ fn repeated_lines(candidates: &[Candidate], pages: usize) -> HashMap<usize, Vec<
     for (c, again) in candidates.iter().zip(&repeated) {
         let furniture =
             *again || slots.contains(&c.slot) || (c.detached && heads.contains(&c.slot));
-        if furniture && !c.large {
+        let is_title = c.size > large;
+        if furniture && !is_title {
             found.entry(c.page).or_default().push(c.line);
         }
     }
@@ -73,9 +87,9 @@ fn repeated_lines(candidates: &[Candidate], pages: usize) -> HashMap<usize, Vec<
 
 /// A page on which nothing would be left keeps its lines: they are its text, however like
 /// another page's.
-fn take_all_but_whole_pages(found: &HashMap<usize, Vec<usize>>, pages: &mut [PageText]) {
+fn take_all_but_whole_pages(found: &HashMap<usize, Vec<usize>>, pages: &mut [Folded]) {
     for (page, taken) in found {
-        let lines = &mut pages[*page].lines;
+        let lines = pages[*page].lines_mut();
         let is_left = |at: usize| !lines[at].artifact && !taken.contains(&at);
         if (0..lines.len()).any(is_left) {
             taken.iter().for_each(|at| lines[*at].artifact = true);
@@ -97,12 +111,8 @@ fn edge_lines(index: usize, page: &PageText) -> Vec<Candidate> {
             let next = at.get(nth + 1).map(|next| lines(*next));
             let gap = next.map_or(0.0, |next| next.baseline - lines(*line).baseline);
             let detached = nth == 0 && is_detached(lines(*line), gap, body);
-            found.push(candidate(
-                (index, *line),
-                lines(*line),
-                lines(*line).baseline,
-                detached,
-            ));
+            let from_top = lines(*line).baseline;
+            found.push(candidate(index, page, *line, from_top, detached));
         }
     }
     for (nth, line) in at.iter().rev().take(EDGE_LINES).enumerate() {
@@ -111,12 +121,7 @@ fn edge_lines(index: usize, page: &PageText) -> Vec<Candidate> {
             let gap = next.map_or(0.0, |next| lines(*line).baseline - next.baseline);
             let detached = nth == 0 && is_detached(lines(*line), gap, body);
             let from_bottom = lines(*line).baseline - height - 2.0;
-            found.push(candidate(
-                (index, *line),
-                lines(*line),
-                from_bottom,
-                detached,
-            ));
+            found.push(candidate(index, page, *line, from_bottom, detached));
         }
     }
     found
@@ -128,22 +133,22 @@ fn is_detached(line: &Line, gap: f32, body: f32) -> bool {
     line.size < body * 1.1 && gap > body * 1.7
 }
 
-fn candidate((page, index): (usize, usize), line: &Line, place: f32, detached: bool) -> Candidate {
-    let text = line.text();
+fn candidate(index: usize, page: &PageText, line: usize, place: f32, detached: bool) -> Candidate {
+    let text = page.lines[line].text();
     // A head differs in the number of the page; a sentence with other numbers says another thing.
     let exact = is_sentence(&text);
     let words = text
         .chars()
         .filter(|c| (exact || !c.is_numeric()) && !c.is_whitespace());
     Candidate {
-        page,
-        line: index,
+        page: index,
+        line,
         slot: (place / 2.0).round() as i32,
         number: page_number(&text),
         words: words.collect(),
         detached,
-        on_full_page: false,
-        large: false,
+        on_full_page: page.lines.len() >= FULL_PAGE,
+        size: page.lines[line].size,
     }
 }
 

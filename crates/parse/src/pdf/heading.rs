@@ -34,47 +34,36 @@ impl Style {
     }
 }
 
-struct Found {
-    block: usize,
+/// A heading, as far as its page tells: its level takes those of all pages.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found {
     style: Style,
     depth: Option<u8>,
     outline: Option<u8>,
 }
 
-/// The level of every block that is a heading, by its position. `texts` are the blocks' words.
-pub(super) fn levels(
+/// The heading that one of a page's blocks is. `text` is the block's words.
+pub(super) fn find(
     blocks: &[Block],
-    texts: &[String],
+    at: usize,
+    text: &str,
     body: &Body,
-    outline: &[Entry],
-) -> HashMap<usize, u8> {
-    let named = Named::of(outline);
-    let found: Vec<Found> = blocks
-        .iter()
-        .zip(texts)
-        .enumerate()
-        .filter_map(|(at, (block, text))| {
-            let outline = named
-                .level(text, block.page)
-                .filter(|_| may_be_named(block, text));
-            let looks = || {
-                looks_like_heading(block, text, body)
-                    && !is_label(blocks, at)
-                    && !is_one_of_a_row(blocks, at)
-            };
-            (outline.is_some() || looks()).then(|| Found {
-                block: at,
-                style: Style::of(block),
-                depth: section_depth(text),
-                outline,
-            })
-        })
-        .collect();
-    let ladder = Ladder::of(&found);
-    found
-        .iter()
-        .map(|found| (found.block, ladder.level(found)))
-        .collect()
+    named: &Named,
+) -> Option<Found> {
+    let block = &blocks[at];
+    let outline = named
+        .level(text, block.page)
+        .filter(|_| may_be_named(block, text));
+    let looks = || {
+        looks_like_heading(block, text, body)
+            && !is_label(blocks, at)
+            && !is_one_of_a_row(blocks, at)
+    };
+    (outline.is_some() || looks()).then(|| Found {
+        style: Style::of(block),
+        depth: section_depth(text),
+        outline,
+    })
 }
 
 /// Whether what follows stands in the same row: a term, and what it means.
@@ -83,7 +72,7 @@ fn is_label(blocks: &[Block], at: usize) -> bool {
     blocks.get(at + 1).is_some_and(|next| {
         let (label, text) = (block.last(), next.first());
         let row = (label.baseline - text.baseline).abs() < label.size * 0.4;
-        next.page == block.page && row && text.left >= label.right
+        row && text.left >= label.right
     })
 }
 
@@ -97,11 +86,7 @@ fn is_one_of_a_row(blocks: &[Block], at: usize) -> bool {
             && half_points(first.size) == half_points(line.size)
             && !first.overlaps_across(line)
     };
-    let near = |step: &[Block]| {
-        step.iter()
-            .take(ROW)
-            .any(|o| o.page == block.page && beside(o))
-    };
+    let near = |step: &[Block]| step.iter().take(ROW).any(beside);
     let before = at.saturating_sub(ROW);
     !block.is_bold() && (near(&blocks[before..at]) || near(&blocks[at + 1..]))
 }
@@ -157,12 +142,13 @@ fn ends_like_a_sentence(text: &str) -> bool {
 }
 
 /// Outline titles by their words.
-struct Named {
+#[derive(Debug)]
+pub(super) struct Named {
     by_words: HashMap<String, Vec<(u8, Option<u32>)>>,
 }
 
 impl Named {
-    fn of(outline: &[Entry]) -> Self {
+    pub(super) fn of(outline: &[Entry]) -> Self {
         let mut by_words: HashMap<String, Vec<_>> = HashMap::new();
         for entry in outline {
             for words in forms(&entry.title) {
@@ -203,13 +189,13 @@ fn forms(title: &str) -> Vec<String> {
 }
 
 /// Which level a style stands for.
-struct Ladder {
+pub(super) struct Ladder {
     by_style: HashMap<Style, u8>,
     by_depth: HashMap<u8, u8>,
 }
 
 impl Ladder {
-    fn of(found: &[Found]) -> Self {
+    pub(super) fn of(found: &[Found]) -> Self {
         let known = || found.iter().filter_map(|f| Some((f, f.outline?)));
         let mut by_style = majority(known().map(|(f, level)| (f.style, level)));
         let by_depth = majority(known().filter_map(|(f, level)| Some((f.depth?, level))));
@@ -225,7 +211,7 @@ impl Ladder {
         Self { by_style, by_depth }
     }
 
-    fn level(&self, found: &Found) -> u8 {
+    pub(super) fn level(&self, found: &Found) -> u8 {
         let by_style = self.by_style.get(&found.style).copied().unwrap_or(1);
         let by_depth = found.depth.map(|depth| {
             let known = self.by_depth.get(&depth).copied();

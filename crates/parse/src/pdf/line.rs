@@ -1,6 +1,7 @@
 //! Fragments to lines: what stands side by side and was printed one after the other.
 
 use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
 
 use super::bidi;
 use super::fragment::{Fragment, Look};
@@ -12,10 +13,9 @@ const DESCENT: f32 = 0.22;
 /// Lines are looked up by their height in steps of this.
 const ROW: f32 = 8.0;
 
-/// A printed line, parts from left to right.
-#[derive(Debug, Clone)]
-pub(super) struct Line {
-    pub(super) parts: Vec<Fragment>,
+/// Where a printed line stands and how it looks: all there is to it but its words.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Strip {
     pub(super) left: f32,
     pub(super) right: f32,
     pub(super) baseline: f32,
@@ -25,16 +25,50 @@ pub(super) struct Line {
     pub(super) artifact: bool,
 }
 
+impl Strip {
+    pub(super) fn top(&self) -> f32 {
+        self.baseline - self.size * ASCENT
+    }
+
+    pub(super) fn bottom(&self) -> f32 {
+        self.baseline + self.size * DESCENT
+    }
+}
+
+/// A printed line, parts from left to right.
+#[derive(Debug, Clone)]
+pub(super) struct Line {
+    pub(super) strip: Strip,
+    pub(super) parts: Vec<Fragment>,
+}
+
+/// A line is asked for its place and look as a strip is.
+impl Deref for Line {
+    type Target = Strip;
+
+    fn deref(&self) -> &Strip {
+        &self.strip
+    }
+}
+
+impl DerefMut for Line {
+    fn deref_mut(&mut self) -> &mut Strip {
+        &mut self.strip
+    }
+}
+
 impl Line {
     pub(super) fn of(fragment: Fragment) -> Self {
         Self {
-            left: fragment.left,
-            right: fragment.right,
-            baseline: fragment.baseline,
-            size: fragment.size,
-            angle: fragment.angle,
-            look: fragment.look,
-            artifact: fragment.artifact,
+            strip: Strip {
+                left: fragment.left,
+                right: fragment.right,
+                baseline: fragment.baseline,
+                size: fragment.size,
+                angle: fragment.angle,
+                look: fragment.look,
+                artifact: fragment.artifact,
+            },
             parts: vec![fragment],
         }
     }
@@ -56,14 +90,6 @@ impl Line {
     pub(super) fn cells(&self) -> usize {
         let wide = |pair: &&[Fragment]| pair[1].left - pair[0].right > self.size * 1.6;
         1 + self.parts.windows(2).filter(wide).count()
-    }
-
-    pub(super) fn top(&self) -> f32 {
-        self.baseline - self.size * ASCENT
-    }
-
-    pub(super) fn bottom(&self) -> f32 {
-        self.baseline + self.size * DESCENT
     }
 
     /// Its words; parts that touch make one.

@@ -198,15 +198,31 @@ fn rects(note: &Dict<'_>, to_page: Affine) -> Vec<Rect> {
     rect.into_iter().collect()
 }
 
-/// Where in the text made of these lines stand the words that lead somewhere.
-pub(super) fn places(lines: &[Line], text: &str, targets: &Targets) -> Vec<Leads> {
+/// A word beside which another leads somewhere, or which does so itself.
+#[derive(Debug)]
+pub(super) struct Word {
+    text: Box<str>,
+    link: Option<TargetId>,
+}
+
+/// The words of these lines as they are read, if any of them leads somewhere.
+pub(super) fn words(lines: &[Line]) -> Vec<Word> {
     let linked = |line: &Line| line.parts.iter().any(|word| word.link.is_some());
     if !lines.iter().any(linked) {
         return Vec::new();
     }
+    let word = |word: &Fragment| Word {
+        text: word.text.as_str().into(),
+        link: word.link,
+    };
+    lines.iter().flat_map(Line::words).map(word).collect()
+}
+
+/// Where in the text made of these words stand those that lead somewhere.
+pub(super) fn places(words: &[Word], text: &str, targets: &Targets) -> Vec<Leads> {
     let mut found: Vec<Leads> = Vec::new();
     let (mut at, mut last) = (0, None);
-    for word in lines.iter().flat_map(Line::words) {
+    for word in words {
         let Some(place) = place_of(&word.text, text, at) else {
             continue;
         };

@@ -6,7 +6,9 @@
 //!
 //! ```text
 //! page ► content (glyphs, rulings) ► fragment (links) ► line ► columns ► order      scan, for a picture
-//! pages ► furniture ► table, aligned ► block ► formula ► heading, figure ► assemble (pieces)
+//!      ► folded, until the last page is read
+//! pages ► furniture ► each page: table, aligned ► block ► formula ► passage (heading, figure)
+//!       ► assemble (pieces)
 //! ```
 //!
 //! A page that cannot be read is a gap. What hayro cannot survive (endless allocation,
@@ -44,6 +46,8 @@ mod scan;
 
 mod page;
 
+mod folded;
+
 mod furniture;
 
 mod table;
@@ -68,6 +72,8 @@ mod figure;
 
 mod prose;
 
+mod passage;
+
 mod assemble;
 
 mod meta;
@@ -82,6 +88,8 @@ use model::{PageSize, Parsed};
 
 use crate::{Budget, Error, Format, Input, Limits, Options, TextBuilder};
 use destinations::Destinations;
+use folded::Folded;
+use furniture::Edges;
 use links::Links;
 use page::Reader;
 
@@ -126,11 +134,20 @@ pub fn parse_shared(
         hidden: marks::parts_off(pdf.xref()),
         links: Links::new(&destinations),
     };
-    let mut pages = read_pages(&pdf, wanted, &skipped, &mut reader, on_page)?;
-    for page in &mut pages {
+    let (mut pages, mut edges) = (Vec::new(), Edges::default());
+    for (page, number) in pdf.pages().iter().zip(1..) {
+        if !wanted.contains(&(number - 1)) || skipped.contains(&(number - 1)) {
+            continue;
+        }
+        on_page(number);
+        let mut page = reader.read(page, number);
+        reader.inflater.within()?;
         page.take_recognised(&options.recognised);
+        edges.take(&page);
+        pages.push(Folded::of(page));
     }
     on_page(0);
+    edges.mark(&mut pages);
     let outline = outline::entries(&pdf, &destinations);
     let targets = reader.links.into_targets();
     targets.disclose(&mut builder);
@@ -156,23 +173,4 @@ fn open(bytes: Arc<Vec<u8>>) -> Result<Pdf, Error> {
         LoadPdfError::Decryption(_) => Error::damaged(format, "its encryption is of no known kind"),
         LoadPdfError::Invalid => Error::damaged(format, "it has no readable table of its objects"),
     })
-}
-
-fn read_pages<'a>(
-    pdf: &'a Pdf,
-    wanted: std::ops::Range<u32>,
-    skipped: &BTreeSet<u32>,
-    reader: &mut Reader<'_, 'a>,
-    on_page: &mut dyn FnMut(u32),
-) -> Result<Vec<page::PageText>, Error> {
-    let mut pages = Vec::new();
-    for (index, page) in pdf.pages().iter().enumerate() {
-        let index = index as u32;
-        if wanted.contains(&index) && !skipped.contains(&index) {
-            on_page(index + 1);
-            pages.push(reader.read(page, index + 1));
-            reader.inflater.within()?;
-        }
-    }
-    Ok(pages)
 }

@@ -38,7 +38,7 @@ pub(super) struct PageText {
 impl PageText {
     /// No text to speak of over pictures that fill the page; a scan comes in strips too, and
     /// with a stamp of whoever handed it on.
-    pub(super) fn is_scan(&self) -> bool {
+    fn is_scan(&self) -> bool {
         let paper = self.size.width * self.size.height;
         let print = self
             .lines
@@ -68,6 +68,24 @@ impl PageText {
         seen.count() as f32 / f32::from(STEPS * STEPS)
     }
 
+    pub(super) fn outcome(&self) -> Outcome {
+        if self.cut_short {
+            Outcome::Gap("the page unpacks to more than a page may hold")
+        } else if self.damaged {
+            Outcome::Gap("the page is damaged and could not be read to its end")
+        } else if self.is_scan() {
+            match self.recognised {
+                Some(0) => Outcome::Gap(scan::NO_WORDS),
+                Some(_) => Outcome::Recognised,
+                None => Outcome::Gap(scan::PICTURE),
+            }
+        } else if self.unmapped * 3 > self.glyphs && self.glyphs > 30 {
+            Outcome::Gap("the page's fonts do not say which characters they print")
+        } else {
+            Outcome::Read
+        }
+    }
+
     /// What was recognised stands for the page's own text, where that is a picture.
     pub(super) fn take_recognised(&mut self, all: &[Recognised]) {
         let of_page = all.iter().find(|of| of.page == self.number);
@@ -80,6 +98,16 @@ impl PageText {
             self.lines = reading_order(line::lines(words), &self.rulings);
         }
     }
+}
+
+/// What reading a page came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Read,
+    /// A picture whose words were recognised.
+    Recognised,
+    /// What is missing of it, and why.
+    Gap(&'static str),
 }
 
 /// What is kept from page to page.
@@ -97,14 +125,10 @@ impl<'a> Reader<'_, 'a> {
         let (width, height) = page.render_dimensions();
         let mut fragments = fragment::fragments(&content, &self.fonts.texts);
         self.links.mark(page, &mut fragments);
-        let mut lines = reading_order(line::lines(fragments), &content.rulings);
-        // They stay until the last page has been read, and had grown by doubling.
-        lines.iter_mut().for_each(|line| line.parts.shrink_to_fit());
-        lines.shrink_to_fit();
         PageText {
             number,
             size: PageSize { width, height },
-            lines,
+            lines: reading_order(line::lines(fragments), &content.rulings),
             rulings: content.rulings,
             images: content.images,
             glyphs: content.glyphs.len(),

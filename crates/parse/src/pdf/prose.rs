@@ -18,8 +18,8 @@ pub(super) struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Learns from every line, each given once.
-    pub(super) fn of<'l>(lines: impl Iterator<Item = &'l Line> + Clone) -> Self {
+    /// Learns from the words of every line, each given once.
+    pub(super) fn of<'l>(lines: impl Iterator<Item = Vec<&'l str>> + Clone) -> Self {
         let broken: Vec<(String, String)> = broken_words(lines.clone());
         if broken.is_empty() {
             return Self::default();
@@ -31,19 +31,17 @@ impl Vocabulary {
         }
         let mut vocabulary = Self::default();
         for line in lines {
-            vocabulary.learn(line, &wanted);
+            vocabulary.learn(&line, &wanted);
         }
         vocabulary.judge(&broken);
         vocabulary
     }
 
-    fn learn(&mut self, line: &Line, wanted: &HashSet<String>) {
-        for part in &line.parts {
-            for word in part.text.split(' ') {
-                let word = bare(word);
-                if word.len() > 3 && wanted.contains(&word) {
-                    self.words.insert(word.into());
-                }
+    fn learn(&mut self, line: &[&str], wanted: &HashSet<String>) {
+        for word in line.iter().flat_map(|part| part.split(' ')) {
+            let word = bare(word);
+            if word.len() > 3 && wanted.contains(&word) {
+                self.words.insert(word.into());
             }
         }
     }
@@ -74,18 +72,18 @@ impl Vocabulary {
     }
 }
 
-fn broken_words<'l>(lines: impl Iterator<Item = &'l Line>) -> Vec<(String, String)> {
+fn broken_words<'l>(lines: impl Iterator<Item = Vec<&'l str>>) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut before: Option<String> = None;
     for line in lines {
-        let first = line.parts.first().map_or("", |part| part.text.as_str());
+        let first = line.first().copied().unwrap_or_default();
         if let Some(head) = before.take() {
             let tail = first.split(' ').next().unwrap_or("");
             if tail.starts_with(char::is_lowercase) {
                 found.push((head, bare(tail)));
             }
         }
-        let last = line.parts.last().map_or("", |part| part.text.as_str());
+        let last = line.last().copied().unwrap_or_default();
         if let Some(cut) = last.strip_suffix(is_hyphen) {
             let head = bare(cut.rsplit(' ').next().unwrap_or(""));
             before = (!head.is_empty()).then_some(head);
