@@ -115,6 +115,17 @@ async fn eight_bits_are_a_model_of_their_own_close_to_the_reference() {
     }
 }
 
+/// What estimates are measured against, here and in `pipeline`.
+#[test]
+fn the_samples_of_each_script_have_as_many_tokens_as_they_say() {
+    let samples = include_str!("../../testkit/samples/scripts.json");
+    let samples: Vec<serde_json::Value> = serde_json::from_str(samples).unwrap();
+    for sample in samples {
+        let counted = embedder().tokens().count(sample["text"].as_str().unwrap());
+        assert_eq!(sample["wordpiece"], counted, "{}", sample["kind"]);
+    }
+}
+
 #[tokio::test]
 async fn an_input_too_long_is_named_and_nothing_is_cut() {
     let limit = embedder().info().max_tokens as usize;
