@@ -41,6 +41,12 @@ fn settings(embedding: &Embedding) -> anyhow::Result<Settings> {
              leave query_prefix and passage_prefix to remote models",
         ));
     }
+    if !embedding.revision.is_empty() && embedding.provider != "openai" {
+        return Err(hinted(
+            format!("the {} provider takes no revision", embedding.provider),
+            "a local model is known by its weights; leave revision to remote models",
+        ));
+    }
     match embedding.provider.as_str() {
         "local" => Ok(Settings::Local(LocalSettings {
             precision: embedding.precision,
@@ -87,6 +93,7 @@ fn remote(embedding: &Embedding) -> anyhow::Result<OpenAiSettings> {
     remote.max_tokens = said(embedding.max_tokens);
     remote.max_batch_items = embedding.max_batch_items;
     remote.timeout = Duration::from_secs(embedding.timeout_seconds);
+    remote.revision.clone_from(&embedding.revision);
     remote.query_prefix.clone_from(&embedding.query_prefix);
     remote.passage_prefix.clone_from(&embedding.passage_prefix);
     Ok(remote)
@@ -137,6 +144,23 @@ mod tests {
         assert_eq!(remote.passage_prefix, "passage: ");
         for provider in ["local", "hash"] {
             assert!(settings(&prefixed(provider)).is_err(), "{provider}");
+        }
+    }
+
+    #[test]
+    fn a_revision_reaches_a_remote_model_and_no_other_takes_it_silently() {
+        let revised = |provider: &str| Embedding {
+            query_prefix: String::new(),
+            passage_prefix: String::new(),
+            revision: "q4".to_owned(),
+            ..prefixed(provider)
+        };
+        let Ok(Settings::OpenAi(remote)) = settings(&revised("openai")) else {
+            panic!("a remote model takes a revision");
+        };
+        assert_eq!(remote.revision, "q4");
+        for provider in ["local", "hash"] {
+            assert!(settings(&revised(provider)).is_err(), "{provider}");
         }
     }
 

@@ -58,6 +58,9 @@ pub struct OpenAiSettings {
     /// Up to and without `/embeddings`, such as `http://localhost:11434/v1`.
     pub url: String,
     pub model: String,
+    /// Tells apart models that are asked for by one name and have different weights.
+    #[serde(default)]
+    pub revision: String,
     #[serde(default)]
     pub key: Option<Secret>,
     /// Needed for a model that is not OpenAI's own.
@@ -100,6 +103,7 @@ impl OpenAiSettings {
         Self {
             url: url.into(),
             model: model.into(),
+            revision: String::new(),
             key: None,
             dimension: None,
             max_tokens: None,

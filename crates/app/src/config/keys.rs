@@ -138,6 +138,11 @@ pub const KEYS: &[Key] = &[
     ),
     Key::new("embedding.model", Text, "name of the remote model"),
     Key::new(
+        "embedding.revision",
+        Text,
+        "any word, another one whenever the remote model has other weights under the same name",
+    ),
+    Key::new(
         "embedding.dimension",
         Number,
         "length of a vector (openai, hash)",
@@ -181,6 +186,7 @@ pub const KEYS: &[Key] = &[
     Key::new("also.path", Text, "as embedding.path"),
     Key::new("also.url", Text, "as embedding.url"),
     Key::new("also.model", Text, "as embedding.model"),
+    Key::new("also.revision", Text, "as embedding.revision"),
     Key::new("also.dimension", Number, "as embedding.dimension"),
     Key::new("also.max_tokens", Number, "as embedding.max_tokens"),
     Key::new(
