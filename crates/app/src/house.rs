@@ -9,7 +9,7 @@ use catalog::{FirstStart, FirstStarted, Page, Role};
 use chrono::TimeDelta;
 use engine::backup::Local;
 use engine::{Engine, Figures, Objects, SyncedFolder, SystemClock};
-use model::{ChunkPolicy, TenantId, UserId};
+use model::{TenantId, UserId};
 use sandbox::{Ocr, Office, Program, Sandbox};
 use shell::{Runtime, Workers};
 use tokio_util::sync::CancellationToken;
@@ -283,7 +283,7 @@ async fn first_start(
         generation: catalog::GenerationSpec {
             model: info.name.clone(),
             dimension: info.dimension,
-            policy: ChunkPolicy::for_limit(info.max_tokens).with_strategy(config.chunks.strategy),
+            policy: info.policy().with_strategy(config.chunks.strategy),
         },
     };
     let started = catalog

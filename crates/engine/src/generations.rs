@@ -69,7 +69,7 @@ impl Engine {
             })?,
         };
         let info = embedder.info();
-        let usual = ChunkPolicy::for_limit(info.max_tokens);
+        let usual = info.policy();
         let size = |said: Option<u32>, usual: usize| said.unwrap_or(usual as u32);
         let sizes = (
             size(wanted.target, usual.target()),

@@ -16,7 +16,7 @@ pub(crate) struct Meaning {
 }
 
 pub(crate) async fn meaning(embedder: &dyn Embedder, query: &str) -> Result<Meaning, Error> {
-    let parts = parts(query, embedder.info().max_tokens, &*embedder.tokens());
+    let parts = parts(query, embedder.info().max_query_tokens, &*embedder.tokens());
     let asking = parts.iter().map(|part| embedder.embed_query(&part.text));
     let mut vectors = try_join_all(asking).await.map_err(Arc::new)?;
     let vector = match vectors.len() {

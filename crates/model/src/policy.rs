@@ -153,13 +153,26 @@ impl ChunkPolicy {
 
     /// What suits a model that reads `limit` tokens of one input.
     pub fn for_limit(limit: u32) -> Self {
-        let sizes = match limit {
+        Self::for_model(limit, limit)
+    }
+
+    /// What suits a model that reads `reads` tokens of one input, `room` of them a passage's and
+    /// the others of the prefix before it. Its size is what it reads: a prefix of three tokens
+    /// makes no smaller model of it, and is only taken off the largest chunk.
+    pub fn for_model(reads: u32, room: u32) -> Self {
+        let room = room.max(2);
+        let (target, max, overlap) = match reads {
             1200.. => (800, 1200, 100),
             510.. => (400, 510, 60),
             254.. => (200, 254, 30),
-            _ => (limit.max(2) * 4 / 5, limit.max(2), limit / 8),
+            _ => (room * 4 / 5, room, room / 8),
         };
-        Self::new(Strategy::default(), sizes, limit.max(2)).expect("sizes follow from the limit")
+        let sizes = if target <= room {
+            (target, max.min(room), overlap)
+        } else {
+            (room * 4 / 5, room, room / 8)
+        };
+        Self::new(Strategy::default(), sizes, room).expect("sizes follow from the room")
     }
 
     #[must_use]
@@ -231,6 +244,26 @@ mod tests {
         assert_eq!(sizes(510), (400, 510, 60));
         assert_eq!(sizes(8192), (800, 1200, 100));
         assert_eq!(sizes(100), (80, 100, 12));
+    }
+
+    #[test]
+    fn a_prefix_takes_its_tokens_off_the_largest_chunk_and_nothing_else() {
+        let sizes = |reads, room| {
+            let policy = ChunkPolicy::for_model(reads, room);
+            (policy.target(), policy.max(), policy.overlap())
+        };
+        assert_eq!(sizes(512, 512), (400, 510, 60));
+        assert_eq!(sizes(512, 509), (400, 509, 60));
+        assert_eq!(sizes(510, 501), (400, 501, 60));
+        assert_eq!(sizes(254, 250), (200, 250, 30));
+        assert_eq!(sizes(8192, 8189), (800, 1200, 100));
+        // Hardly anything is left of it.
+        assert_eq!(sizes(512, 100), (80, 100, 12));
+        for room in 1..=1300 {
+            for reads in room..room + 300 {
+                assert!(ChunkPolicy::for_model(reads, room).max() <= room.max(2) as usize);
+            }
+        }
     }
 
     #[test]

@@ -19,7 +19,9 @@ impl HashEmbedder {
         let info = ModelInfo {
             name: ModelName::new("hash", &format!("words-{}", settings.dimension)),
             dimension: settings.dimension.max(1),
+            reads: settings.max_tokens,
             max_tokens: settings.max_tokens,
+            max_query_tokens: settings.max_tokens,
             max_batch_items: 1024,
             max_batch_tokens: 1 << 20,
             language_note: "for tests: words are hashed, meaning is not understood",

@@ -28,7 +28,7 @@ mod hash;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use model::{ModelName, TokenCounter};
+use model::{ChunkPolicy, ModelName, TokenCounter};
 
 pub use cohere::CohereReranker;
 pub use error::{Error, Kind};
@@ -44,12 +44,23 @@ pub use settings::{
 pub struct ModelInfo {
     pub name: ModelName,
     pub dimension: u32,
-    /// Of one input; special tokens and the model's own prefix are taken off.
+    /// Of one input, its prefix included; special tokens are taken off.
+    pub reads: u32,
+    /// Of one passage, its prefix taken off.
     pub max_tokens: u32,
+    /// Of one query, its prefix taken off.
+    pub max_query_tokens: u32,
     pub max_batch_items: usize,
     pub max_batch_tokens: usize,
     /// For whoever chooses a model: the languages it was made for.
     pub language_note: &'static str,
+}
+
+impl ModelInfo {
+    /// The chunks that suit it, unless somebody says otherwise.
+    pub fn policy(&self) -> ChunkPolicy {
+        ChunkPolicy::for_model(self.reads, self.max_tokens)
+    }
 }
 
 /// Turns text into vectors of unit length.

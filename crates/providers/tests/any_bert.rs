@@ -331,9 +331,10 @@ async fn a_folder_of_another_shape_embeds_as_the_textbook_does() {
     write(folder.path(), &tensors);
     let embedder = LocalEmbedder::open(&LocalSettings::of(folder.path())).unwrap();
     let info = embedder.info();
-    // Two places are for special tokens, one for what is put before a query.
+    // Two places are for special tokens; what is put before a query takes one of a query's.
     assert_eq!(info.dimension, WIDTH as u32);
-    assert_eq!(info.max_tokens, PLACES as u32 - 3);
+    assert_eq!(info.max_tokens, PLACES as u32 - 2);
+    assert_eq!(info.max_query_tokens, PLACES as u32 - 3);
 
     let passages = ["Mills turn stones".to_owned(), "stone".to_owned()];
     let mut vectors = embedder.embed_passages(&passages).await.unwrap();

@@ -57,17 +57,22 @@ async fn prefixes_go_before_every_text_and_are_taken_off_what_the_model_reads() 
         passage_prefix: "passage: ".to_owned(),
         ..plain.clone()
     };
-    let most = |settings| OpenAiEmbedder::open(settings).unwrap().info().max_tokens;
     let embedder = OpenAiEmbedder::open(&prefixed).unwrap();
-    let room = embedder.info().max_tokens as usize;
-    assert!((1..most(&plain) as usize).contains(&room), "{room} tokens");
+    let info = embedder.info();
+    assert_eq!(info.reads, 20);
+    let (passage, query) = (info.max_tokens as usize, info.max_query_tokens as usize);
+    // Each is bounded by what goes before it, and by nothing that goes before the other.
+    assert!((1..query).contains(&passage) && query < 20, "{info:?}");
 
-    let fits = vec!["mill"; room].join(" ");
+    let fits = vec!["mill"; passage].join(" ");
     let vectors = embedder
         .embed_passages(std::slice::from_ref(&fits))
         .await
         .unwrap();
     assert_eq!(vectors, [double::vector(&format!("passage: {fits}"))]);
+    let too_long = embedder.embed_passages(&[format!("{fits} mill")]).await;
+    assert!(matches!(too_long, Err(Error::TooLong { .. })));
+    let fits = vec!["mill"; query].join(" ");
     let vector = embedder.embed_query(&fits).await.unwrap();
     assert_eq!(vector, double::vector(&format!("query: {fits}")));
     let too_long = embedder.embed_query(&format!("{fits} mill")).await;
@@ -78,6 +83,20 @@ async fn prefixes_go_before_every_text_and_are_taken_off_what_the_model_reads() 
         ..prefixed
     };
     assert!(OpenAiEmbedder::open(&no_room).is_err());
+}
+
+#[tokio::test]
+async fn a_model_of_512_tokens_keeps_its_chunks_whatever_its_prefixes() {
+    let double = Double::start(vec![]).await;
+    let e5 = OpenAiSettings {
+        max_tokens: Some(512),
+        query_prefix: "A long instruction about what is asked for: ".to_owned(),
+        passage_prefix: "passage: ".to_owned(),
+        ..settings(&double)
+    };
+    let policy = OpenAiEmbedder::open(&e5).unwrap().info().policy();
+    assert_eq!((policy.target(), policy.overlap()), (400, 60));
+    assert!((500..510).contains(&policy.max()), "{policy:?}");
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use chrono::Utc;
 use engine::objects::Key;
 use engine::{Clock, Engine, Figures, Objects, Parts, Settings};
 use futures::future::try_join_all;
-use model::{ChunkPolicy, ContentHash, StepKind};
+use model::{ContentHash, StepKind};
 use object_store::memory::InMemory;
 use providers::Embedder;
 use sandbox::Sandbox;
@@ -32,7 +32,7 @@ pub async fn engine_in(
     let generation = GenerationSpec {
         model: info.name.clone(),
         dimension: info.dimension,
-        policy: ChunkPolicy::for_limit(info.max_tokens),
+        policy: info.policy(),
     };
     let place = testkit::place_of(generation, &*catalog, Utc::now());
     let place = place.await.unwrap();

@@ -59,7 +59,13 @@ impl LocalEmbedder {
         })
     }
 
-    fn encode(&self, index: usize, prefix: &str, text: &str) -> Result<Vec<u32>, Error> {
+    /// `limit` is what is left of the model's length beside the prefix.
+    fn encode(
+        &self,
+        index: usize,
+        (prefix, limit): (&str, u32),
+        text: &str,
+    ) -> Result<Vec<u32>, Error> {
         let ids = if prefix.is_empty() {
             self.tokenizer.encode(text)
         } else {
@@ -68,11 +74,12 @@ impl LocalEmbedder {
         if ids.len() <= self.max_length {
             return Ok(ids);
         }
-        let around = self.max_length - self.info.max_tokens as usize;
+        let limit = limit as usize;
+        let around = self.max_length - limit;
         Err(Error::TooLong {
             index,
             tokens: ids.len() - around,
-            limit: self.info.max_tokens as usize,
+            limit,
         })
     }
 }
@@ -88,14 +95,15 @@ impl Embedder for LocalEmbedder {
     }
 
     async fn embed_passages(&self, inputs: &[String]) -> Result<Vec<Vec<f32>>, Error> {
-        let encode =
-            |(index, text): (usize, &String)| self.encode(index, &self.prefixes.passage, text);
+        let before = (self.prefixes.passage.as_str(), self.info.max_tokens);
+        let encode = |(index, text): (usize, &String)| self.encode(index, before, text);
         let encoded: Result<_, _> = inputs.iter().enumerate().map(encode).collect();
         self.lanes.embed(encoded?, Urgency::Passage).await
     }
 
     async fn embed_query(&self, query: &str) -> Result<Vec<f32>, Error> {
-        let encoded = self.encode(0, &self.prefixes.query, query)?;
+        let before = (self.prefixes.query.as_str(), self.info.max_query_tokens);
+        let encoded = self.encode(0, before, query)?;
         let mut vectors = self.lanes.embed(vec![encoded], Urgency::Query).await?;
         Ok(vectors.remove(0))
     }
@@ -107,17 +115,19 @@ impl Embedder for LocalEmbedder {
 }
 
 fn info(folder: &Folder, tokenizer: &Tokenizer, name: ModelName) -> Result<ModelInfo, Error> {
-    let prefix = [&folder.prefixes.passage, &folder.prefixes.query]
-        .map(|prefix| tokenizer.count(prefix))
-        .into_iter()
-        .max();
-    let around = tokenizer.special_tokens() + prefix.unwrap_or(0);
-    let max_tokens = folder.max_length.checked_sub(around).filter(|max| *max > 0);
+    let reads = folder.max_length.checked_sub(tokenizer.special_tokens());
+    let beside = |prefix: &str| {
+        let room = reads.and_then(|reads| reads.checked_sub(tokenizer.count(prefix)));
+        let room = room.filter(|room| *room > 0);
+        room.ok_or_else(|| folder.malformed("config.json", "no room for text"))
+    };
+    let (passage, query) = (&folder.prefixes.passage, &folder.prefixes.query);
     Ok(ModelInfo {
         name,
         dimension: folder.config.hidden_size as u32,
-        max_tokens: max_tokens.ok_or_else(|| folder.malformed("config.json", "no room for text"))?
-            as u32,
+        reads: beside("")? as u32,
+        max_tokens: beside(passage)? as u32,
+        max_query_tokens: beside(query)? as u32,
         max_batch_items: 128,
         max_batch_tokens: 32 * 1024,
         language_note: "all-MiniLM-L6-v2 and most models of its size were made for English; \

@@ -11,14 +11,14 @@ use std::time::Duration;
 use model::TokenCounter;
 
 use super::parts::{halves, mean};
-use super::{MOST_TOKENS, OpenAiEmbedder, fails_on_a_text};
+use super::{MOST_TOKENS, OpenAiEmbedder, Prefix, fails_on_a_text};
 use crate::Error;
 use crate::estimate::Estimate;
 use crate::remote::{Load, Measure};
 
 pub struct Call<'a> {
     embedder: &'a OpenAiEmbedder,
-    prefix: &'a str,
+    prefix: &'a Prefix,
     inputs: usize,
     texts: Vec<Text>,
     /// The longest wait that is sat out.
@@ -53,7 +53,7 @@ impl<'a> Call<'a> {
     /// `tokens` is the size of each input with the prefix.
     pub fn new(
         embedder: &'a OpenAiEmbedder,
-        prefix: &'a str,
+        prefix: &'a Prefix,
         inputs: &[String],
         tokens: &[usize],
         patience: Duration,
@@ -93,7 +93,7 @@ impl<'a> Call<'a> {
     }
 
     fn text(&self, input: usize, text: &str, tokens: usize) -> Text {
-        let text = format!("{}{text}", self.prefix);
+        let text = format!("{}{text}", self.prefix.text);
         Text {
             input,
             answer: self.embedder.kept.take(&text),
@@ -192,10 +192,10 @@ impl<'a> Call<'a> {
     /// enough of it.
     fn divide(&mut self, at: usize) -> bool {
         let whole = &self.texts[at];
-        let Some(parts) = halves(&whole.text[self.prefix.len()..]) else {
+        let Some(parts) = halves(&whole.text[self.prefix.text.len()..]) else {
             return false;
         };
-        let around = Estimate.count(self.prefix);
+        let around = self.prefix.tokens;
         let part = |text| self.text(whole.input, text, around + Estimate.count(text));
         let [head, tail] = parts.map(part);
         self.texts[at] = head;
@@ -246,7 +246,7 @@ impl<'a> Call<'a> {
         match error {
             Error::TooMuch { message, .. } => Error::BeyondService {
                 index,
-                limit: self.embedder.info.max_tokens,
+                limit: self.prefix.leaves,
                 message,
             },
             Error::Refused {

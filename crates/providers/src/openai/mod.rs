@@ -43,7 +43,8 @@ pub struct OpenAiEmbedder {
     client: Client,
     retry: Retry,
     query_timeout: Duration,
-    prefixes: Prefixes,
+    query: Prefix,
+    passage: Prefix,
     health: Health,
     kept: Kept,
     suspects: Suspects,
@@ -59,18 +60,17 @@ impl OpenAiEmbedder {
             what: "must be given for a model whose size is not known here",
         })?;
         let shorten = known.is_some_and(|k| k.shortens && k.dimension != dimension);
-        let prefixes = Prefixes::of(settings);
         // Unknown models are taken to read as little as most small ones do.
         let reads = settings.max_tokens.or(known.map(|k| k.max_tokens));
-        let max_tokens = reads.unwrap_or(512).checked_sub(prefixes.tokens as u32);
-        let max_tokens = max_tokens.filter(|max| *max > 0).ok_or(Error::Setting {
-            name: "max_tokens",
-            what: "leaves no room for a text beside its prefix",
-        })?;
+        let reads = reads.unwrap_or(512);
+        let query = Prefix::of(&settings.query_prefix, reads)?;
+        let passage = Prefix::of(&settings.passage_prefix, reads)?;
         let info = ModelInfo {
             name: name::name(settings, dimension),
             dimension,
-            max_tokens,
+            reads,
+            max_tokens: passage.leaves,
+            max_query_tokens: query.leaves,
             max_batch_items: settings.max_batch_items.clamp(1, MOST_INPUTS),
             max_batch_tokens: 32 * 1024,
             language_note: "as the endpoint's model; see its documentation",
@@ -79,7 +79,8 @@ impl OpenAiEmbedder {
             client: Client::new(settings, shorten.then_some(dimension))?,
             retry: settings.retry,
             query_timeout: settings.query_timeout,
-            prefixes,
+            query,
+            passage,
             health: Health::new(info.max_batch_items),
             kept: Kept::default(),
             suspects: Suspects::default(),
@@ -91,18 +92,18 @@ impl OpenAiEmbedder {
     /// Waits longer than `patience` are not sat out.
     async fn embed(
         &self,
-        prefix: &str,
+        prefix: &Prefix,
         texts: &[String],
         patience: Duration,
     ) -> Result<Vec<Vec<f32>>, Error> {
-        let tokens = self.check(texts)?;
+        let tokens = self.check(prefix, texts)?;
         let call = Call::new(self, prefix, texts, &tokens, patience);
         call.answer().await
     }
 
     /// Estimated tokens of each input with its prefix; an empty or hopeless one is named.
-    fn check(&self, inputs: &[String]) -> Result<Vec<usize>, Error> {
-        let limit = self.info.max_tokens as usize;
+    fn check(&self, prefix: &Prefix, inputs: &[String]) -> Result<Vec<usize>, Error> {
+        let limit = prefix.leaves as usize;
         let tokens = |(index, text): (usize, &String)| {
             if text.is_empty() {
                 return Err(Error::Empty { index });
@@ -115,7 +116,7 @@ impl OpenAiEmbedder {
                     limit,
                 });
             }
-            Ok(self.prefixes.tokens + tokens)
+            Ok(prefix.tokens + tokens)
         };
         inputs.iter().enumerate().map(tokens).collect()
     }
@@ -217,13 +218,12 @@ impl Embedder for OpenAiEmbedder {
     }
 
     async fn embed_passages(&self, inputs: &[String]) -> Result<Vec<Vec<f32>>, Error> {
-        self.embed(&self.prefixes.passage, inputs, Duration::MAX)
-            .await
+        self.embed(&self.passage, inputs, Duration::MAX).await
     }
 
     async fn embed_query(&self, query: &str) -> Result<Vec<f32>, Error> {
         let (query, after) = ([query.to_owned()], self.query_timeout);
-        let asked = self.embed(&self.prefixes.query, &query, WHILE_ASKED);
+        let asked = self.embed(&self.query, &query, WHILE_ASKED);
         let Ok(answered) = tokio::time::timeout(after, asked).await else {
             // The request was dropped before it could tell.
             let error = Error::TimedOut { after };
@@ -238,22 +238,27 @@ impl Embedder for OpenAiEmbedder {
     }
 }
 
-/// What the model was trained to read before every text.
-struct Prefixes {
-    query: String,
-    passage: String,
-    /// Estimated, of the longer one.
+/// What the model was trained to read before every query, or before every passage.
+struct Prefix {
+    text: String,
     tokens: usize,
+    /// Tokens of what the model reads, for the text itself.
+    leaves: u32,
 }
 
-impl Prefixes {
-    fn of(settings: &OpenAiSettings) -> Self {
-        let (query, passage) = (&settings.query_prefix, &settings.passage_prefix);
-        Self {
-            query: query.clone(),
-            passage: passage.clone(),
-            tokens: Estimate.count(query).max(Estimate.count(passage)),
-        }
+impl Prefix {
+    fn of(text: &str, reads: u32) -> Result<Self, Error> {
+        let tokens = Estimate.count(text);
+        let leaves = (reads as usize).checked_sub(tokens);
+        let leaves = leaves.filter(|left| *left > 0).ok_or(Error::Setting {
+            name: "max_tokens",
+            what: "leaves no room for a text beside its prefix",
+        })?;
+        Ok(Self {
+            text: text.to_owned(),
+            tokens,
+            leaves: leaves as u32,
+        })
     }
 }
 

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use catalog::{Catalog, FirstStart, FirstStarted, GenerationSpec, Kb};
 use chrono::{DateTime, TimeDelta, Utc};
 use engine::{Clock, Engine, Figures, Objects, Parts, SyncedFolder};
-use model::ChunkPolicy;
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
@@ -189,7 +188,7 @@ fn first_start(engine: &Engine) -> FirstStart {
         generation: GenerationSpec {
             model: info.name.clone(),
             dimension: info.dimension,
-            policy: ChunkPolicy::for_limit(info.max_tokens),
+            policy: info.policy(),
         },
         ..testkit::first_start()
     }

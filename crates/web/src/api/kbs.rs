@@ -143,11 +143,10 @@ impl Gateway {
     /// What a new knowledge base is built with: this server's model, and chunks that suit it.
     pub fn generation_spec(&self) -> GenerationSpec {
         let info = self.engine().parts().embedder.info();
-        let policy = ChunkPolicy::for_limit(info.max_tokens);
         GenerationSpec {
             model: info.name.clone(),
             dimension: info.dimension,
-            policy: policy.with_strategy(self.settings().strategy),
+            policy: info.policy().with_strategy(self.settings().strategy),
         }
     }
 }

@@ -22,7 +22,9 @@ fn desk() -> Desk {
     let info = ModelInfo {
         name: ModelName::new("test", "model"),
         dimension: 1,
+        reads: 100,
         max_tokens: 100,
+        max_query_tokens: 100,
         max_batch_items: 4,
         max_batch_tokens: 1000,
         language_note: "",
