@@ -195,20 +195,10 @@ impl Part {
     }
 }
 
-/// FNV-1a with its bits stirred at the end: stable across builds and machines, which
-/// the standard library's hasher does not promise.
-pub(crate) fn hash(bytes: &[u8]) -> u64 {
-    let mut h = 0xcbf2_9ce4_8422_2325_u64;
-    for &byte in bytes {
-        h = (h ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-    h = (h ^ (h >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    h = (h ^ (h >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-    h ^ (h >> 33)
-}
-
 #[cfg(test)]
 mod tests {
+    use model::hash::short;
+
     use super::*;
 
     const SIZES: Sizes = Sizes {
@@ -228,7 +218,7 @@ mod tests {
 
     #[test]
     fn every_part_fits_and_none_is_a_crumb() {
-        let places = evenly(1000, |n| super::hash(&n.to_be_bytes()));
+        let places = evenly(1000, |n| short([&n.to_be_bytes()[..]]));
         for choose in [choose, choose_nearby] {
             all_fit(&places, &choose(&places, 0..10_000, SIZES));
         }
@@ -255,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_stronger_place_is_cut_before_a_weaker_one() {
-        let mut places = evenly(30, |n| super::hash(&n.to_be_bytes()));
+        let mut places = evenly(30, |n| short([&n.to_be_bytes()[..]]));
         for place in &mut places {
             place.rank = if place.at == 150 { 0 } else { 1 };
         }

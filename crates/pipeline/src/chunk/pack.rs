@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
+use model::hash::short;
 use model::{ChunkPolicy, Unit};
 
 use crate::chunk::piece::Piece;
 use crate::chunk::sections;
 use crate::cut::{self, Place, Sizes};
-use crate::units::{LASTING, opening_hash};
+use crate::units::LASTING;
 
 /// Pieces that become one chunk, and how far back its overlap may reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,10 +101,8 @@ impl Lasting {
 /// Where an atom begins, the hash that chooses among units' cuts chooses among chunks': a unit
 /// that outgrew its bound is cut where a chunk began before, and its chunks stay as they are.
 fn hash(unit: &Unit, piece: &Piece) -> u64 {
-    match piece.opens {
-        Some(end) => opening_hash(&unit.text[piece.bytes.start..end]),
-        None => cut::hash(unit.text[piece.bytes.clone()].as_bytes()),
-    }
+    let text = || unit.text[piece.bytes.clone()].as_bytes();
+    piece.opens.unwrap_or_else(|| short([text()]))
 }
 
 /// One piece after another until the target is reached.

@@ -6,6 +6,7 @@ use std::ops::Range;
 use model::{Atom, AtomKind, TokenCounter, Unit};
 
 use crate::chunk::sentence::sentences;
+use crate::units::opening_hash;
 
 /// A token is four bytes of running text, or so. A word the model does not know is one token
 /// however long it is: so many bytes count as a token where there are fewer of these.
@@ -32,8 +33,8 @@ pub(super) struct Piece {
     /// What it takes up of a chunk: its tokens, or more where they stand for many bytes.
     pub size: usize,
     pub rank: u8,
-    /// Where the atom ends that it begins.
-    pub opens: Option<usize>,
+    /// The hash of the atom it begins.
+    pub opens: Option<u64>,
     /// Counts the headings before it within the unit.
     pub section: usize,
     /// The level of the heading it is, if it is one.
@@ -110,14 +111,15 @@ impl Cutter<'_> {
 
     fn cut(&self, split: impl Fn(&Atom, &str) -> Vec<Range<usize>>) -> Vec<Piece> {
         let mut row = Row::new(self.unit);
-        for atom in &self.unit.atoms {
+        let text_of = |atom: &Atom| &self.unit.text[self.within_unit(atom)];
+        for (index, atom) in self.unit.atoms.iter().enumerate() {
             let at = self.within_unit(atom);
-            let text = &self.unit.text[at.clone()];
+            let text = text_of(atom);
             if !atom.kind.is_indexed() {
                 row.parted = true;
                 continue;
             }
-            row.atom(atom, at.end);
+            row.atom(atom, opening_hash(&self.unit.atoms[index..], text_of));
             for range in split(atom, text) {
                 self.fit(trimmed(text, range), at.start, text, &mut row);
             }
@@ -156,7 +158,7 @@ impl Cutter<'_> {
         row.finer = finer.max(rank);
         for part in parts {
             let part = range.start + part.start..range.start + part.end;
-            self.fit(part, base, text, row);
+            self.fit(trimmed(text, part), base, text, row);
         }
         row.finer = finer;
         row.rank = finer;
@@ -171,7 +173,7 @@ struct Row<'a> {
     finer: u8,
     section: usize,
     heading: Option<u8>,
-    opens: Option<usize>,
+    opens: Option<u64>,
     under_heading: bool,
     parted: bool,
     /// Up to where characters have been counted.
@@ -194,7 +196,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    fn atom(&mut self, atom: &Atom, end: usize) {
+    fn atom(&mut self, atom: &Atom, hash: u64) {
         let heading = match atom.kind {
             AtomKind::Heading { level } => Some(level.clamp(1, rank::BLOCK - 1)),
             _ => None,
@@ -209,7 +211,7 @@ impl<'a> Row<'a> {
         };
         self.under_heading = heading.is_some();
         self.heading = heading;
-        self.opens = Some(end);
+        self.opens = Some(hash);
         self.finer = match atom.kind {
             AtomKind::Table(_) | AtomKind::Code { .. } => rank::LINE,
             _ => rank::SENTENCE,
@@ -278,8 +280,11 @@ fn words(text: &str) -> Vec<Range<usize>> {
     text.split_whitespace().map(word).collect()
 }
 
-/// Words; where there is only one, its halves.
+/// Lines, which in a log are what sentences are elsewhere; then words; where there is only one, its halves.
 fn smaller(text: &str) -> (Vec<Range<usize>>, u8) {
+    if text.trim_end().contains('\n') {
+        return (lines(text), rank::LINE);
+    }
     let words = words(text);
     if words.len() > 1 {
         return (words, rank::WORD);

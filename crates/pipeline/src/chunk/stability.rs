@@ -3,10 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use model::hash::short;
 use model::{ChunkPolicy, Strategy, Unit};
 
 use super::*;
-use crate::cut::{self, Sizes};
+use crate::cut::Sizes;
 use crate::sample::{Words, parsed};
 use crate::units::{units, units_of};
 
@@ -16,7 +17,7 @@ struct Chance(u64);
 impl Chance {
     fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        cut::hash(&self.0.to_be_bytes()) % end
+        short([&self.0.to_be_bytes()[..]]) % end
     }
 
     fn between(&mut self, range: &Range<u64>) -> u64 {

@@ -1,8 +1,9 @@
 //! Where a document may be cut into units, and how gladly.
 
+use model::hash::short;
 use model::{Atom, AtomKind};
 
-use crate::cut::{Place, hash};
+use crate::cut::Place;
 
 /// Headings are ranked by their level, 1 to 6 and beyond.
 const ATOM: u8 = 200;
@@ -15,6 +16,8 @@ const ANYWHERE: u8 = 205;
 
 /// How much of a text tells it from others.
 const OPENING: usize = 2048;
+/// How many headings may follow each other before what they are about.
+const DEEP: usize = 7;
 
 pub(super) fn level(atom: &Atom) -> Option<u8> {
     match atom.kind {
@@ -29,9 +32,12 @@ pub(super) fn places(atoms: &[Atom], text: &str, base: u64, limit: u64) -> Vec<P
     // What a place would part from what it stands under; the beginning is not a place.
     let mut above = Some(0);
     let mut announced = false;
-    for atom in atoms {
+    let text_of = |atom: &Atom| {
         let bytes = atom.span.byte_start - base..atom.span.byte_end - base;
-        let text = &text[bytes.start as usize..bytes.end as usize];
+        &text[bytes.start as usize..bytes.end as usize]
+    };
+    for (at, atom) in atoms.iter().enumerate() {
+        let text = text_of(atom);
         if !atom.kind.is_indexed() || text.is_empty() {
             continue;
         }
@@ -44,7 +50,7 @@ pub(super) fn places(atoms: &[Atom], text: &str, base: u64, limit: u64) -> Vec<P
                     None if announced => ANNOUNCED,
                     None => ATOM,
                 },
-                hash: opening_hash(text),
+                hash: opening_hash(&atoms[at..], text_of),
             });
         }
         if text.len() as u64 > limit {
@@ -72,7 +78,7 @@ fn within(text: &str, base: u64, places: &mut Vec<Place>) {
             places.push(Place {
                 at: base + at as u64,
                 rank,
-                hash: opening_hash(&text[at..]),
+                hash: short([start(line(&text[at..]))]),
             });
             since = at;
         }
@@ -80,8 +86,32 @@ fn within(text: &str, base: u64, places: &mut Vec<Place>) {
     }
 }
 
-/// Of the first line that is not empty, or as much of it as matters.
-pub(crate) fn opening_hash(text: &str) -> u64 {
-    let line = text.trim_start().split('\n').next().unwrap_or_default();
-    hash(&line.as_bytes()[..line.len().min(OPENING)])
+/// Of what tells the first atom from others of its kind. One heading may stand in many places, so it
+/// is told by what follows, too; tables under one header all begin with it: a row tells them apart.
+pub(crate) fn opening_hash<'t>(atoms: &[Atom], text_of: impl Fn(&Atom) -> &'t str) -> u64 {
+    let mut parts = Vec::new();
+    for atom in atoms
+        .iter()
+        .filter(|atom| atom.kind.is_indexed())
+        .take(DEEP)
+    {
+        let text = text_of(atom);
+        parts.push(start(match atom.kind {
+            AtomKind::Table(_) => text.splitn(3, '\n').nth(2).map_or(text, line),
+            _ => text.trim_start(),
+        }));
+        if level(atom).is_none() {
+            break;
+        }
+    }
+    short(parts)
+}
+
+fn line(text: &str) -> &str {
+    text.split('\n').next().unwrap_or_default()
+}
+
+/// As much of it as matters.
+fn start(text: &str) -> &[u8] {
+    &text.as_bytes()[..text.len().min(OPENING)]
 }
