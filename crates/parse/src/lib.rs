@@ -10,6 +10,7 @@
 
 mod archive;
 mod builder;
+mod divide;
 mod encoding;
 mod error;
 mod format;

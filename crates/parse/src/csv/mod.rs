@@ -5,6 +5,7 @@ mod record;
 use model::{Parsed, Table};
 
 use crate::builder::{Piece, TextBuilder};
+use crate::divide::Divider;
 use crate::stream::{self, Blocks, Line, Memory};
 use crate::{Error, Format, Input};
 use record::Reader;
@@ -13,10 +14,6 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
     stream::whole(Format::Csv, input.bytes, input.limits)
 }
 
-/// A table atom is closed at this many rows or bytes.
-const ROWS: usize = 50;
-const BYTES: usize = 8 << 10;
-
 /// Collects records into tables.
 pub(crate) struct Records {
     reader: Option<Reader>,
@@ -24,7 +21,7 @@ pub(crate) struct Records {
     /// Whether a table under the header has been handed on.
     header_used: bool,
     rows: Vec<Vec<String>>,
-    bytes: usize,
+    divider: Divider,
     source: Option<(u64, u64)>,
 }
 
@@ -35,7 +32,7 @@ impl Records {
             header: memory.header.clone(),
             header_used: memory.header.is_some(),
             rows: Vec::new(),
-            bytes: 0,
+            divider: Divider::resumed(memory.header.is_some()),
             source: None,
         }
     }
@@ -48,9 +45,9 @@ impl Records {
             self.header = Some(record);
             return Ok(());
         }
-        self.bytes += record.iter().map(String::len).sum::<usize>();
+        let ends = self.divider.row(&record);
         self.rows.push(record);
-        if self.rows.len() >= ROWS || self.bytes >= BYTES {
+        if ends {
             self.flush(out)?;
         }
         Ok(())
@@ -63,7 +60,6 @@ impl Records {
         let header = self.header.clone().unwrap_or_default();
         let mut rows = vec![header];
         rows.append(&mut self.rows);
-        self.bytes = 0;
         self.header_used = true;
         let table = Table {
             header_rows: 1,
@@ -110,6 +106,7 @@ impl Blocks for Records {
         Memory {
             header: self.header.clone().filter(|_| self.header_used),
             separator: self.reader.as_ref().map(Reader::separator),
+            ..Memory::default()
         }
     }
 }

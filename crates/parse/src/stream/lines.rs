@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use encoding_rs::UTF_8;
+use model::hash;
 
 use crate::Error;
 use crate::encoding::Charset;
@@ -170,15 +171,14 @@ impl Lines {
         utf8 || width == 1 && !self.charset.is_stateful() && raw.is_ascii()
     }
 
-    /// Where an overlong line may be cut: at a blank if there is one in its second half,
+    /// Where an overlong line may be cut: at a word or a sentence if one begins not too near,
     /// between two characters in any case.
     fn cut_at(&self, raw: &[u8]) -> usize {
-        let half = raw.len() / 2;
         let (width, _) = self.charset.unit();
         if width == 1
-            && let Some(blank) = raw[half..].iter().rposition(|b| *b == b' ')
+            && let Some(word) = chosen_word(raw, self.charset == Charset::Web(UTF_8))
         {
-            return half + blank + 1;
+            return word;
         }
         if self.charset.is_stateful() {
             return self.shifts.cut_at(raw);
@@ -262,6 +262,29 @@ enum Ended {
     Page,
     /// It goes on in the next piece.
     Not,
+}
+
+/// The beginning of a word that what follows it chooses, at a sentence rather than elsewhere: how
+/// much came before does not matter, and a line that has grown is cut where it was.
+fn chosen_word(raw: &[u8], utf8: bool) -> Option<usize> {
+    // As much as tells words apart; nearer to the end there is less of it.
+    const AHEAD: usize = 32;
+    let sentence = |before: &[u8]| match before {
+        [.., b'.' | b'!' | b'?', b' '] => true,
+        _ => {
+            utf8 && ["。", "！", "？"]
+                .iter()
+                .any(|stop| before.ends_with(stop.as_bytes()))
+        }
+    };
+    let places = raw.len() / 4..raw.len().saturating_sub(AHEAD);
+    let places = places.filter_map(|at| {
+        let before = &raw[..at];
+        let sentence = sentence(before);
+        (sentence || before.ends_with(b" ")).then_some((at, !sentence))
+    });
+    let chosen = places.min_by_key(|(at, within)| (*within, hash::short([&raw[*at..at + AHEAD]])));
+    chosen.map(|(at, _)| at)
 }
 
 /// In every encoding of single bytes and pairs the bytes of line ends stand for nothing else.

@@ -41,6 +41,9 @@ pub struct Checkpoint {
 pub struct Memory {
     pub header: Option<Vec<String>>,
     pub separator: Option<char>,
+    /// Whether a paragraph of which there is an atom already goes on.
+    #[serde(default)]
+    pub goes_on: bool,
 }
 
 /// A run of text with its atoms; spans are those of the whole version.
@@ -207,7 +210,7 @@ fn blocks(from: &Checkpoint, limits: &Limits) -> Box<dyn Blocks + Send> {
         Format::Markdown => Box::new(md::Segments::new(from.source_byte == 0, limits)),
         Format::Csv => Box::new(csv::Records::new(&from.memory)),
         Format::JsonLines => Box::new(json_lines::Records::new(limits)),
-        _ => Box::new(text::Paragraphs::default()),
+        _ => Box::new(text::Paragraphs::new(&from.memory)),
     }
 }
 

@@ -38,17 +38,20 @@ fn sample(format: Format) -> String {
     text
 }
 
-const STREAMED: [Format; 4] = [
-    Format::Text,
-    Format::Markdown,
-    Format::Csv,
-    Format::JsonLines,
-];
+/// Every format that streams, and a text that is one paragraph.
+fn samples() -> Vec<(Format, Vec<u8>)> {
+    let streamed = Format::ALL.iter().filter(|format| format.streams());
+    let mut samples: Vec<(Format, Vec<u8>)> = streamed
+        .map(|format| (*format, sample(*format).into_bytes()))
+        .collect();
+    let lines = (0..12_000).map(|n| format!("{n} the stone was turned and the water let in\n"));
+    samples.push((Format::Text, lines.collect::<String>().into_bytes()));
+    samples
+}
 
 #[test]
 fn a_stream_in_any_pushes_gives_the_atoms_of_the_whole_file() {
-    for format in STREAMED {
-        let bytes = sample(format).into_bytes();
+    for (format, bytes) in samples() {
         let limits = Limits::default();
         let whole = whole(format, &bytes, &limits).unwrap();
         for push in [61, 4096, 1 << 20] {
@@ -61,8 +64,7 @@ fn a_stream_in_any_pushes_gives_the_atoms_of_the_whole_file() {
 
 #[test]
 fn a_stream_resumed_at_any_slice_emits_the_rest_and_nothing_twice() {
-    for format in STREAMED {
-        let bytes = sample(format).into_bytes();
+    for (format, bytes) in samples() {
         let limits = Limits::default();
         let all = slices(Stream::new(format, &limits), &bytes, 10_000);
         assert!(all.len() > 1, "{format} comes in several slices");

@@ -3,27 +3,26 @@
 use model::{AtomKind, Parsed};
 
 use crate::builder::{Piece, TextBuilder};
-use crate::stream::{self, Blocks, Line};
+use crate::divide::Divider;
+use crate::stream::{self, Blocks, Line, Memory};
 use crate::{Error, Format, Input};
 
 pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
     stream::whole(Format::Text, input.bytes, input.limits)
 }
 
-/// A paragraph without end is cut here, at a line end.
-const LONGEST: usize = 32 << 10;
-
 /// Collects lines into paragraphs.
 #[derive(Default)]
 pub(crate) struct Paragraphs {
     text: String,
     source: Option<(u64, u64)>,
+    divider: Divider,
 }
 
 impl Blocks for Paragraphs {
     fn line(&mut self, line: Line<'_>, out: &mut TextBuilder) -> Result<(), Error> {
         if is_blank(line.text) {
-            return self.flush(out);
+            return self.end(out);
         }
         self.text.push_str(line.text);
         if !line.cut {
@@ -31,22 +30,40 @@ impl Blocks for Paragraphs {
         }
         self.source = Some((self.source.map_or(line.start, |(start, _)| start), line.end));
         // The end of a page is the end of a paragraph.
-        if self.text.len() >= LONGEST || line.ends_page {
+        if line.ends_page {
+            return self.end(out);
+        }
+        if self.divider.line(line.text) {
             self.flush(out)?;
         }
         Ok(())
     }
 
     fn end(&mut self, out: &mut TextBuilder) -> Result<(), Error> {
+        self.divider = Divider::default();
         self.flush(out)
     }
 
     fn held_from(&self) -> Option<u64> {
         self.source.map(|(start, _)| start)
     }
+
+    fn memory(&self) -> Memory {
+        Memory {
+            goes_on: self.divider.goes_on(),
+            ..Memory::default()
+        }
+    }
 }
 
 impl Paragraphs {
+    pub(crate) fn new(memory: &Memory) -> Self {
+        Self {
+            divider: Divider::resumed(memory.goes_on),
+            ..Self::default()
+        }
+    }
+
     fn flush(&mut self, out: &mut TextBuilder) -> Result<(), Error> {
         let Some((start, end)) = self.source.take() else {
             return Ok(());

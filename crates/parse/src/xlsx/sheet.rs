@@ -8,11 +8,9 @@ use super::cell::Cells;
 use super::merged::Merged;
 use crate::Error;
 use crate::builder::{Piece, TextBuilder};
+use crate::divide::Divider;
 use crate::xml::{Element, Token, Xml};
 
-/// A table atom is closed at this many rows or bytes.
-const ROWS: usize = 50;
-const BYTES: usize = 8 << 10;
 /// Columns beyond this are not placed by their letter: a lone cell far out would cost a row of blanks.
 pub(super) const WIDEST: usize = 512;
 
@@ -24,7 +22,7 @@ pub(super) struct Tables<'a> {
     out: &'a mut TextBuilder,
     header: Vec<String>,
     rows: Vec<Vec<String>>,
-    bytes: usize,
+    divider: Divider,
     /// Where the rows since the last table stand.
     source: Option<(u64, u64)>,
     merged: Merged,
@@ -47,7 +45,7 @@ impl<'a> Tables<'a> {
             row: 0,
             header: Vec::new(),
             rows: Vec::new(),
-            bytes: 0,
+            divider: Divider::default(),
             source: None,
         }
     }
@@ -80,6 +78,7 @@ impl<'a> Tables<'a> {
         if row.iter().all(|cell| cell.trim().is_empty()) {
             self.flush()?;
             self.header.clear();
+            self.divider = Divider::default();
             return Ok(());
         }
         let start = self.source.map_or(source.0, |(start, _)| start);
@@ -88,9 +87,9 @@ impl<'a> Tables<'a> {
             self.header = row;
             return Ok(());
         }
-        self.bytes += row.iter().map(String::len).sum::<usize>();
+        let ends = self.divider.row(&row);
         self.rows.push(row);
-        if self.rows.len() >= ROWS || self.bytes >= BYTES {
+        if ends {
             self.flush()?;
         }
         Ok(())
@@ -103,7 +102,6 @@ impl<'a> Tables<'a> {
         };
         let mut rows = vec![self.header.clone()];
         rows.append(&mut self.rows);
-        self.bytes = 0;
         let table = Piece::table(Table {
             header_rows: 1,
             rows,
