@@ -8,3 +8,4 @@ mod housekeeping;
 mod neighbours;
 mod redelivery;
 mod rerank;
+mod stability;
