@@ -81,7 +81,7 @@ const CHOSEN: [[f32; 16]; 4] = {
     let mut chosen = [[0.0; 16]; 4];
     let mut at = 0;
     while at < 64 {
-        chosen[at / 16][at % 16] = (at % 16 >> (at / 16) & 1) as f32;
+        chosen[at / 16][at % 16] = (((at % 16) >> (at / 16)) & 1) as f32;
         at += 1;
     }
     chosen
