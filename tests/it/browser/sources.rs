@@ -41,7 +41,7 @@ async fn a_folder_is_kept_in_step_and_an_earlier_version_can_answer_again() {
     tab.until("document.querySelectorAll('#documents tbody tr').length === 1")
         .await;
     tab.go("/kb/default?show=inactive").await;
-    tab.until("document.querySelector('#documents tbody').innerText.includes('inactive')")
+    tab.until("document.querySelector('#documents tbody').innerText.includes('removed')")
         .await;
     tab.go("/kb/default?text=hours").await;
     tab.click("#documents td.name a").await;

@@ -142,6 +142,19 @@ words! {
     }
 }
 
+words! {
+    /// How a document stands: as its version does, or let go.
+    DocumentState {
+        Pending = "pending",
+        Processing = "processing",
+        Ready = "ready",
+        Superseded = "superseded",
+        Failed = "failed",
+        Canceled = "canceled",
+        Removed = "removed",
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Version {
     pub id: VersionId,

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use model::{DocumentId, Gap, JobId, KbId, RunId, RunStatus, SourceId, SourceUri, VersionId};
 
-use super::VersionState;
+use super::DocumentState;
 
 /// Where to go on, and how far.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,8 +63,8 @@ pub struct DocumentFilter {
     pub active: Active,
     /// Part of its source URI, title or filename, whatever the case.
     pub text: Option<String>,
-    /// Of its newest version.
-    pub state: Option<VersionState>,
+    /// Of its newest version, unless it is removed.
+    pub state: Option<DocumentState>,
     pub source: Option<SourceId>,
     pub metadata: Vec<(String, String)>,
 }
@@ -80,7 +80,7 @@ pub struct DocumentRow {
     pub active_since: Option<DateTime<Utc>>,
     /// Described below: the active version, or the newest when none is.
     pub version: Option<VersionId>,
-    pub state: Option<VersionState>,
+    pub state: Option<DocumentState>,
     pub title: Option<String>,
     pub filename: Option<String>,
     pub media_type: Option<String>,

@@ -12,7 +12,9 @@ use crate::{Active, DocumentFilter, DocumentRow, Error, Listed, Page};
 /// A document beside the version that describes it (`v`) and its newest one (`n`).
 const DOCUMENTS: &str = "SELECT d.id, d.kb_id, d.source_uri, d.source_id, d.created_at,
         d.updated_at, a.version_id AS active, a.opened_at AS active_since, v.id AS version,
-        v.state, v.title, v.filename, v.media_type, v.language, v.size, v.content_hash,
+        CASE WHEN a.id IS NULL AND d.removed_at IS NOT NULL
+            AND v.state IN ('ready', 'superseded') THEN 'removed' ELSE v.state END AS state,
+        v.title, v.filename, v.media_type, v.language, v.size, v.content_hash,
         coalesce(v.chunks, 0) AS chunks, coalesce(v.tokens, 0) AS tokens, v.metadata, v.gaps,
         r.id AS run, r.status AS run_status,
         (SELECT count(*) FROM document_versions x WHERE x.document_id = d.id) AS versions,
@@ -65,7 +67,12 @@ fn narrow<DB: Dialect>(select: &mut QueryBuilder<DB>, filter: &DocumentFilter) {
             .push_bind(source.as_uuid());
     }
     if let Some(state) = filter.state {
-        select.push(" AND n.state = ").push_bind(state.as_str());
+        select
+            .push(
+                " AND CASE WHEN a.id IS NULL AND d.removed_at IS NOT NULL
+                     AND n.state IN ('ready', 'superseded') THEN 'removed' ELSE n.state END = ",
+            )
+            .push_bind(state.as_str());
     }
     if let Some(text) = &filter.text {
         let like = format!("%{}%", escaped(&text.to_lowercase()));

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use catalog::{Active, DocumentFilter, DocumentRow, Role, VersionState};
+use catalog::{Active, DocumentFilter, DocumentRow, DocumentState, Role};
 use chrono::{DateTime, Utc};
 use model::{ContentHash, DocumentId, Gap, RunId, RunStatus, SourceId, VersionId};
 use serde::{Deserialize, Serialize};
@@ -34,8 +34,10 @@ pub struct DocumentView {
     pub active_since: Option<DateTime<Utc>>,
     /// The version the fields below describe: the active one, or the newest.
     pub version_id: Option<Uuid>,
-    #[schema(value_type = Option<String>, example = "ready")]
-    pub state: Option<VersionState>,
+    /// How far that version came, or `removed`: it was let go and nothing came since.
+    #[schema(value_type = Option<String>, example = "ready",
+        pattern = "^(pending|processing|ready|superseded|failed|canceled|removed)$")]
+    pub state: Option<DocumentState>,
     pub title: Option<String>,
     pub filename: Option<String>,
     pub media_type: Option<String>,
@@ -102,10 +104,10 @@ pub struct DocumentQuery {
     text: Option<String>,
     /// Exactly this source URI; needs `kb`.
     source_uri: Option<String>,
-    /// Of the newest version.
+    /// Of the newest version, or `removed`.
     #[param(value_type = Option<String>,
-        pattern = "^(pending|processing|ready|superseded|failed|canceled)$")]
-    state: Option<VersionState>,
+        pattern = "^(pending|processing|ready|superseded|failed|canceled|removed)$")]
+    state: Option<DocumentState>,
     source_id: Option<Uuid>,
     cursor: Option<String>,
     #[param(minimum = 1, maximum = 1000)]

@@ -99,7 +99,7 @@ async fn listed(
 ) -> Result<Listed<DocumentRow>, Problem> {
     let (active, state) = match looked.show.as_str() {
         "inactive" => (Active::Inactive, None),
-        "failed" => (Active::All, Some(catalog::VersionState::Failed)),
+        "failed" => (Active::All, Some(catalog::DocumentState::Failed)),
         "ready" => (Active::Active, None),
         "all" => (Active::All, None),
         _ => (Active::Current, None),

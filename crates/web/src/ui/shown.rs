@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::fmt;
 
-use catalog::{DocumentRow, JobOutcome, Run};
+use catalog::{DocumentRow, DocumentState, JobOutcome, Run};
 use chrono::{DateTime, Utc};
 use model::{JobStatus, RunStatus, StepKind};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -132,6 +132,7 @@ pub fn document_state(row: &DocumentRow) -> State {
         (false, Some(RunStatus::Queued | RunStatus::Running)) => State::new("on its way", "busy"),
         (false, Some(RunStatus::Failed)) => State::new("failed", "bad"),
         (false, Some(RunStatus::Canceled)) => State::new("canceled", "quiet"),
+        (false, _) if row.state == Some(DocumentState::Removed) => State::new("removed", "quiet"),
         (false, _) => State::new("inactive", "quiet"),
     }
 }
