@@ -398,6 +398,11 @@ pub async fn rollback<DB: Dialect>(
         by,
         activation: &activation,
     };
+    // It is there again, and what has served counts again: nothing older replaces it.
+    query("UPDATE documents SET removed_at = NULL, removed_order = NULL WHERE id = $1")
+        .bind(document.as_uuid())
+        .execute(&mut *c)
+        .await?;
     open::<DB>(c, &version, serving, now).await?;
     tell::<DB>(c, rolled_back(&version), now).await
 }

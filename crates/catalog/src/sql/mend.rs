@@ -62,7 +62,7 @@ pub async fn document<DB: Dialect>(
          VALUES ($1, $2, $3, $4, $5, $6, $7, $7,
              (SELECT l.at FROM ledger l WHERE l.document_id = $1 AND l.kind = 'deactivated'
                 AND NOT EXISTS (SELECT 1 FROM ledger r WHERE r.document_id = $1
-                    AND r.kind = 'reinstated' AND r.seq > l.seq)
+                    AND r.kind IN ('reinstated', 'rolled_back') AND r.seq > l.seq)
               ORDER BY l.seq DESC LIMIT 1))
          ON CONFLICT (id) DO UPDATE SET tenant_id = $2, kb_id = $3, source_uri = $4",
     )

@@ -101,6 +101,7 @@ promises! {
     order::a_rollback_holds_until_new_bytes_arrive,
     order::bytes_shown_again_stand_where_they_were_shown_again,
     order::a_removed_document_returns_only_with_what_came_after,
+    order::nothing_older_replaces_what_a_removed_document_was_rolled_back_to,
     order::history_can_be_read_rolled_back_and_proven,
     generations::a_generation_is_built_beside_the_one_that_serves,
     generations::a_time_before_the_switch_says_what_it_cannot_answer,

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use catalog::{
-    Activated, Deactivated, LedgerKind, LiveFilter, Outcome, Removal, SkipReason, every,
+    Activated, Active, Deactivated, DocumentFilter, DocumentState, LedgerKind, LiveFilter, Outcome,
+    Page, Removal, SkipReason, every,
 };
 use model::{DocumentId, RunStatus, SourceOrder};
 
@@ -139,6 +140,42 @@ pub async fn a_removed_document_returns_only_with_what_came_after(world: &World)
         .await;
     assert_eq!(told.unwrap(), Deactivated::Closed);
     assert!(world.answering().await.is_empty());
+}
+
+pub async fn nothing_older_replaces_what_a_removed_document_was_rolled_back_to(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let shown = world.clock.now();
+    let newer = world.take(world.place.file("a.txt", "newer", shown)).await;
+    world.work_off().await;
+    let now = world.clock.pass(Duration::from_secs(1));
+    let removed = catalog.deactivate(tenant, newer.document, Removal::default(), now);
+    assert_eq!(removed.await.unwrap(), Deactivated::Closed);
+    let stands = async || {
+        let row = catalog.document(tenant, newer.document).await.unwrap();
+        (row.active.is_some(), row.state)
+    };
+    assert_eq!(stands().await, (false, Some(DocumentState::Removed)));
+    let asked = async |state| {
+        let filter = DocumentFilter {
+            active: Active::All,
+            state: Some(state),
+            ..DocumentFilter::default()
+        };
+        let found = catalog.documents(tenant, filter, Page::first(9)).await;
+        found.unwrap().items.len()
+    };
+    assert_eq!(asked(DocumentState::Removed).await, 1);
+    assert_eq!(asked(DocumentState::Ready).await, 0);
+
+    let now = world.clock.pass(Duration::from_secs(1));
+    let back = catalog.rollback(tenant, newer.document, newer.version, None, now);
+    back.await.unwrap();
+    assert_eq!(stands().await, (true, Some(DocumentState::Ready)));
+    world.clock.pass(Duration::from_secs(1));
+    let before = shown - Duration::from_secs(60);
+    world.take(world.place.file("a.txt", "older", before)).await;
+    world.work_off().await;
+    assert_eq!(world.answering().await, [newer.version]);
 }
 
 pub async fn history_can_be_read_rolled_back_and_proven(world: &World) {
