@@ -1,7 +1,6 @@
 //! Lists the sources of running jobs, one task for each job under way.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use catalog::JobClaim;
 use engine::jobs::Turn;
@@ -47,7 +46,7 @@ pub(crate) async fn run(
 /// Lists one job's source under its lease.
 async fn list(engine: Arc<Engine>, settings: Settings, claim: JobClaim, stop: CancellationToken) {
     let ended = tokio::select! {
-        ended = turns(&engine, claim.clone(), settings.poll) => ended,
+        ended = turns(&engine, claim.clone()) => ended,
         () = lost(&engine, &claim, &settings) => {
             tracing::warn!(job_id = %claim.job, "lease on the job lost; another process lists it");
             return;
@@ -74,13 +73,14 @@ async fn list(engine: Arc<Engine>, settings: Settings, claim: JobClaim, stop: Ca
     }
 }
 
-async fn turns(engine: &Engine, claim: JobClaim, poll: Duration) -> Result<(), Error> {
+async fn turns(engine: &Engine, claim: JobClaim) -> Result<(), Error> {
     let mut listing = engine.listing(claim).await?;
     loop {
         match engine.list_batch(&mut listing).await? {
             Turn::More => {}
-            Turn::Wait(_) => tokio::time::sleep(poll).await,
-            Turn::Exhausted | Turn::Stopped => return Ok(()),
+            // The lease is given back, which tells that nothing more is taken in. Resumed, the
+            // job is claimed anew and goes on at its cursor.
+            Turn::Wait(_) | Turn::Exhausted | Turn::Stopped => return Ok(()),
         }
     }
 }

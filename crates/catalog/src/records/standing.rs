@@ -167,6 +167,10 @@ impl Job {
                     "{} under way, up to the next gate",
                     steps(progress.under_way)
                 )),
+            // A listing that is told to wait gives its lease back.
+            JobStatus::Paused if !self.exhausted && self.lease_until > Some(now) => {
+                Standing::of(State::Pausing).told("a batch of files is being taken in")
+            }
             JobStatus::Paused => Standing::of(State::Paused).told(paused(self.id)),
             JobStatus::Running => self.running_standing(progress, now),
         }

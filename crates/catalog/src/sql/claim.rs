@@ -274,7 +274,8 @@ pub async fn expire<DB: Dialect>(c: &mut Tx<DB>, now: DateTime<Utc>) -> Result<u
     let mut ended = 0;
     for sql in [
         "UPDATE work SET lease_until = $1 WHERE lease_until > $1 RETURNING id",
-        "UPDATE jobs SET lease_until = $1 WHERE lease_until > $1 RETURNING id",
+        // Nobody lists it: it waits for a worker, and none has gone silent.
+        "UPDATE jobs SET lease_until = NULL WHERE lease_until > $1 RETURNING id",
     ] {
         ended += query(sql).bind(now).fetch_all(&mut *c).await?.len() as u64;
     }

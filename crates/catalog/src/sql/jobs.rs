@@ -184,6 +184,12 @@ pub async fn resume<DB: Dialect>(
 ) -> Result<Job, Error> {
     let turned = (JobStatus::Paused, JobStatus::Running);
     turn::<DB>(c, (tenant, job), turned, "job.resumed", now).await?;
+    // Whoever listed it went away while it was paused: nobody was waited for.
+    query("UPDATE jobs SET lease_until = NULL WHERE id = $1 AND lease_until <= $2")
+        .bind(job.as_uuid())
+        .bind(now)
+        .execute(&mut *c)
+        .await?;
     // Under the job's lock, so that none is given back unseen. Work stands before jobs in
     // the order of locks: what others hold is not waited for, they are about to move it.
     let sql = format!(

@@ -133,3 +133,38 @@ pub async fn a_job_says_whether_it_runs_waits_pauses_or_stalls(world: &World) {
     assert!(!catalog.busy(now).await.unwrap());
     assert!(world.claim(1).await.is_empty());
 }
+
+pub async fn a_paused_job_says_whether_files_are_still_taken_in(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let claim = world.job("folder").await;
+    let now = world.clock.now();
+    catalog.pause_job(tenant, claim.job, now).await.unwrap();
+    let pausing = world.job_stands(claim.job).await;
+    assert_eq!(pausing.state, State::Pausing);
+    let detail = "a batch of files is being taken in".to_owned();
+    assert_eq!(pausing.detail, Some(detail));
+    catalog.release_job(&claim).await.unwrap();
+    assert_eq!(world.job_stands(claim.job).await.state, State::Paused);
+}
+
+pub async fn a_job_resumed_after_a_restart_waits_for_a_worker(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let claim = world.job("folder").await;
+    let job = claim.job;
+    let now = world.clock.now();
+    catalog.pause_job(tenant, job, now).await.unwrap();
+    assert_eq!(catalog.expire_leases(now).await.unwrap(), 1);
+    assert_eq!(world.job_stands(job).await.state, State::Paused);
+    let now = world.clock.pass(Duration::from_secs(9));
+    catalog.resume_job(tenant, job, now).await.unwrap();
+    assert_eq!(world.job_stands(job).await.state, State::Queued);
+
+    // The same where nobody ended the lease of whoever went away.
+    world.listing().await;
+    catalog.pause_job(tenant, job, now).await.unwrap();
+    let now = world.clock.pass(LEASE);
+    catalog.resume_job(tenant, job, now).await.unwrap();
+    assert_eq!(world.job_stands(job).await.state, State::Queued);
+    world.listing().await;
+    assert_eq!(world.job_stands(job).await.state, State::Running);
+}
