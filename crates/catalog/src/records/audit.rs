@@ -9,13 +9,15 @@ use model::{
     SourceOrder, SourceUri, UnitName, UserId, VersionId,
 };
 
-use super::{ActivationCause, Artifacts, LedgerEntry, UnitState, VersionState, words};
+use super::{ActivationCause, Artifacts, LedgerEntry, LedgerKind, UnitState, VersionState, words};
 
 /// All rows of one document, whichever of them are there.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dossier {
     pub document: DocumentId,
     pub head: Option<DocumentHead>,
+    /// When its row says it was removed.
+    pub removed: Option<Removed>,
     /// By number.
     pub versions: Vec<VersionFile>,
     /// Oldest first.
@@ -37,6 +39,7 @@ impl Dossier {
         Self {
             document,
             head: None,
+            removed: None,
             versions: Vec::new(),
             activations: Vec::new(),
             ledger: Vec::new(),
@@ -49,6 +52,16 @@ impl Dossier {
 
     pub fn version(&self, id: VersionId) -> Option<&VersionFile> {
         self.versions.iter().find(|version| version.id == id)
+    }
+
+    /// When the ledger says it was removed, where nothing that was written there since may have
+    /// changed that.
+    pub fn removal_told(&self) -> Option<DateTime<Utc>> {
+        let tells = |entry: &&LedgerEntry| {
+            !matches!(entry.kind, LedgerKind::Activated | LedgerKind::Repaired)
+        };
+        let last = self.ledger.iter().rev().find(tells)?;
+        (last.kind == LedgerKind::Deactivated).then_some(last.at)
     }
 
     /// The newest run of a version.
@@ -106,6 +119,13 @@ pub struct DocumentHead {
     pub ledger_head: Option<ContentHash>,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Removed {
+    pub at: DateTime<Utc>,
+    /// Where in the source's order; else it came after every version there was.
+    pub order: Option<SourceOrder>,
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct VersionFile {
     pub id: VersionId,
@@ -135,6 +155,7 @@ pub struct VersionFile {
     pub order: SourceOrder,
     /// Of its order; `None` for versions made long ago.
     pub order_sum: Option<ContentHash>,
+    pub created_at: DateTime<Utc>,
 }
 
 impl VersionFile {
@@ -191,6 +212,11 @@ pub struct RunFile {
     pub created_at: DateTime<Utc>,
     /// Of its version in the source; `None` for runs begun long ago.
     pub order: Option<SourceOrder>,
+    pub chunks_created: u64,
+    /// Put in the place of one that was gone: it knows less than that did.
+    pub stands_in: bool,
+    /// The job it is of, where that does not claim the version it brought.
+    pub unclaimed: Option<JobId>,
 }
 
 /// What is put right in the catalog, each part in the transaction of the whole.
@@ -215,6 +241,10 @@ pub enum Mend {
     Order(VersionId, SourceOrder),
     /// The run a version belongs to.
     Run(RunFile),
+    /// A job's claim to the version it brought.
+    Claim(JobId, VersionId),
+    /// When the document was removed, as the ledger tells.
+    Removal(Option<DateTime<Utc>>),
     /// What parsing and cutting the original again gave.
     Reworked(Box<Reworked>),
 }

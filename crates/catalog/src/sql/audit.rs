@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use model::{
-    DocumentId, GenerationId, KbId, RunId, SourceId, SourceOrder, SourceUri, TenantId, UnitName,
-    UserId, VersionId,
+    DocumentId, GenerationId, JobId, KbId, RunId, SourceId, SourceOrder, SourceUri, TenantId,
+    UnitName, UserId, VersionId,
 };
 use sqlx::{QueryBuilder, query};
 use uuid::Uuid;
@@ -13,8 +13,8 @@ use super::cells::Cells;
 use super::dialect::Dialect;
 use super::{Tx, ledger};
 use crate::{
-    ActivationFile, Artifacts, DocumentHead, Dossier, Error, Held, Listed, Page, RunFile, UnitFile,
-    VersionFile,
+    ActivationFile, Artifacts, DocumentHead, Dossier, Error, Held, Listed, Page, Removed, RunFile,
+    UnitFile, VersionFile,
 };
 
 /// Documents read at a time.
@@ -108,8 +108,9 @@ async fn gather<DB: Dialect>(
         "documents",
         &rows.await?,
         head::<DB>,
-        |d, head| {
+        |d, (head, removed)| {
             d.head = Some(head);
+            d.removed = removed;
         },
     )?;
     let sql = "SELECT d.* FROM document_versions d";
@@ -150,7 +151,12 @@ async fn gather<DB: Dialect>(
             d.ledger.push(entry);
         },
     )?;
-    let sql = "SELECT d.* FROM ingestion_runs d";
+    // Ended runs keep their job when a cancel leaves the version to others; begun anew, the job
+    // claims what it meets from then on.
+    let sql = "SELECT d.*, j.id AS claimant, jv.job_id AS claim FROM ingestion_runs d
+        LEFT JOIN jobs j ON j.id = d.job_id AND d.created_at >= j.started_at
+            AND j.status IN ('running', 'paused', 'completed', 'failed')
+        LEFT JOIN job_versions jv ON jv.job_id = d.job_id AND jv.version_id = d.version_id";
     let rows = of::<DB>(c, tenant, sql, "d.document_id", ids).await?;
     file::<DB, _>(&mut found, "ingestion_runs", &rows, run::<DB>, |d, run| {
         // Of what was purged before, a run tells only that it was.
@@ -311,15 +317,19 @@ fn in_order(dossier: &mut Dossier) {
     dossier.source_keys.dedup();
 }
 
-fn head<DB: Dialect>(row: &DB::Row) -> Result<DocumentHead, Error> {
+fn head<DB: Dialect>(row: &DB::Row) -> Result<(DocumentHead, Option<Removed>), Error> {
     let row = Cells::<DB>(row);
-    Ok(DocumentHead {
+    let order = row.maybe_text("removed_order")?;
+    let order = order.map(SourceOrder::from_stored);
+    let removed = row.maybe_at("removed_at")?.map(|at| Removed { at, order });
+    let head = DocumentHead {
         kb: row.id("kb_id", KbId::from_uuid)?,
         source_uri: row.uri("source_uri")?,
         source: row.maybe_id("source_id", SourceId::from_uuid)?,
         latest: row.maybe_id("latest_version", VersionId::from_uuid)?,
         ledger_head: row.maybe_hash("ledger_head")?,
-    })
+    };
+    Ok((head, removed))
 }
 
 fn version<DB: Dialect>(row: &DB::Row) -> Result<VersionFile, Error> {
@@ -354,6 +364,7 @@ fn version<DB: Dialect>(row: &DB::Row) -> Result<VersionFile, Error> {
         pages: 0,
         order: row.order("source_order")?,
         order_sum: row.maybe_hash("order_sum")?,
+        created_at: row.at("created_at")?,
     })
 }
 
@@ -377,6 +388,8 @@ fn activation<DB: Dialect>(row: &DB::Row) -> Result<ActivationFile, Error> {
 
 fn run<DB: Dialect>(row: &DB::Row) -> Result<RunFile, Error> {
     let row = Cells::<DB>(row);
+    let claim: Option<Uuid> = row.get("claim")?;
+    let claimant = row.maybe_id("claimant", JobId::from_uuid)?;
     Ok(RunFile {
         id: row.id("id", RunId::from_uuid)?,
         version: row.id("version_id", VersionId::from_uuid)?,
@@ -391,6 +404,9 @@ fn run<DB: Dialect>(row: &DB::Row) -> Result<RunFile, Error> {
         order: row
             .maybe_text("source_order")?
             .map(SourceOrder::from_stored),
+        chunks_created: row.count("chunks_created")?,
+        stands_in: row.text("run_type")? == "repair",
+        unclaimed: claimant.filter(|_| claim.is_none()),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Rows put right, as the other stores and the ledger prove them.
 
 use chrono::{DateTime, Utc};
-use model::{DocumentId, GenerationId, SourceId, SourceOrder, TenantId, UserId, VersionId};
+use model::{DocumentId, GenerationId, JobId, SourceId, SourceOrder, TenantId, UserId, VersionId};
 use sqlx::{AssertSqlSafe, QueryBuilder, query};
 use uuid::Uuid;
 
@@ -43,6 +43,8 @@ pub async fn mend<DB: Dialect>(
             Mend::Filterable(version) => filterable::<DB>(c, of, version).await?,
             Mend::Order(version, place) => order::<DB>(c, version, &place).await?,
             Mend::Run(run_file) => run::<DB>(c, of, &run_file).await?,
+            Mend::Claim(job, version) => claim::<DB>(c, job, version).await?,
+            Mend::Removal(at) => removal::<DB>(c, of, at).await?,
             Mend::Reworked(reworked) => rework::<DB>(c, of, &reworked, now).await?,
         }
     }
@@ -260,11 +262,12 @@ async fn run<DB: Dialect>(
     query(
         "INSERT INTO ingestion_runs (id, tenant_id, kb_id, generation_id, document_id, version_id,
              source_uri, content_hash, source_id, status, superseded, run_type, config,
-             created_at, started_at, updated_at, finished_at, source_order)
+             created_at, started_at, updated_at, finished_at, source_order, chunks_created)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $13, $10, 'repair', $11, $12, $12, $12, $12,
-             $14)
+             $14, $15)
          ON CONFLICT (id) DO UPDATE SET tenant_id = $2, kb_id = $3, generation_id = $4,
-             document_id = $5, version_id = $6, source_uri = $7, content_hash = $8, status = $13",
+             document_id = $5, version_id = $6, source_uri = $7, content_hash = $8, status = $13,
+             superseded = $10, chunks_created = $15",
     )
     .bind(run.id.as_uuid())
     .bind(tenant.as_uuid())
@@ -280,8 +283,39 @@ async fn run<DB: Dialect>(
     .bind(run.created_at)
     .bind(run.status.as_str())
     .bind(run.order.as_ref().map(SourceOrder::as_str))
+    .bind(run.chunks_created.cast_signed())
     .execute(c)
     .await?;
+    Ok(())
+}
+
+/// The first version of a document is what made it new.
+async fn claim<DB: Dialect>(c: &mut Tx<DB>, job: JobId, version: VersionId) -> Result<(), Error> {
+    query(
+        "INSERT INTO job_versions (job_id, version_id, outcome)
+         SELECT $1, v.id, CASE WHEN EXISTS (SELECT 1 FROM document_versions o
+                 WHERE o.document_id = v.document_id AND o.number < v.number)
+             THEN 'new_version' ELSE 'new' END
+         FROM document_versions v WHERE v.id = $2
+         ON CONFLICT DO NOTHING",
+    )
+    .bind(job.as_uuid())
+    .bind(version.as_uuid())
+    .execute(c)
+    .await?;
+    Ok(())
+}
+
+async fn removal<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (_, document): Owner,
+    at: Option<DateTime<Utc>>,
+) -> Result<(), Error> {
+    query("UPDATE documents SET removed_at = $2 WHERE id = $1")
+        .bind(document.as_uuid())
+        .bind(at)
+        .execute(c)
+        .await?;
     Ok(())
 }
 

@@ -217,6 +217,8 @@ impl Log {
             Remedy::Reunion(_) => rows("wrote its row again; what came in its place is its own"),
             Remedy::Version(_) => rows("wrote its row again, as ledger, run and index tell"),
             Remedy::Run(_) => rows("wrote its run again, as its version tells"),
+            Remedy::Claim(_) => rows("wrote the job's claim again, as its run tells"),
+            Remedy::Removal => rows("wrote again when it was removed, as the ledger tells"),
             Remedy::Filterable(_) => rows("wrote again what filters look up"),
             Remedy::Order(_) => rows("wrote its place again, as two of row, sum and run tell"),
             Remedy::Activations => rows("wrote again when it answered, as the ledger tells"),

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use catalog::{DocumentHead, Dossier, Mend, RunFile, Served, VersionFacts, VersionState, replay};
+use catalog::{
+    ActivationCause, DocumentHead, Dossier, Mend, RunFile, Served, VersionFacts, VersionState,
+    replay,
+};
 use chrono::{DateTime, Utc};
 use index::Space;
 use model::{DocumentId, RunId, RunStatus, SourceOrder, SourceUri, TenantId, VersionId};
@@ -45,6 +48,8 @@ impl Engine {
         for remedy in remedies {
             match remedy {
                 Remedy::Run(version) => mends.extend(run_of(&dossier, *version)),
+                Remedy::Claim(version) => mends.extend(claim_of(&dossier, *version)),
+                Remedy::Removal => mends.push(Mend::Removal(dossier.removal_told())),
                 Remedy::Filterable(version) => mends.push(Mend::Filterable(*version)),
                 Remedy::Order(version) => mends.extend(order(&dossier, *version)),
                 _ => {}
@@ -112,6 +117,11 @@ impl Engine {
                 .and_then(|run| run.order.clone())
                 .unwrap_or_else(|| SourceOrder::of_time(created_at)),
             state: match told {
+                // It came too late to answer, and was rolled back to.
+                Some(told) if told.cause == ActivationCause::Rollback => row
+                    .map(|row| row.state)
+                    .filter(|state| *state == VersionState::Superseded)
+                    .unwrap_or(VersionState::Ready),
                 Some(_) => VersionState::Ready,
                 None => row.map_or(VersionState::Superseded, |row| row.state),
             },
@@ -190,7 +200,16 @@ fn run(dossier: &Dossier, facts: &VersionFacts) -> Option<Mend> {
         superseded: facts.state == VersionState::Superseded,
         created_at: facts.created_at,
         order: Some(facts.order.clone()),
+        chunks_created: dossier.version(facts.id).map_or(0, |row| row.chunks),
+        stands_in: true,
+        unclaimed: None,
     }))
+}
+
+fn claim_of(dossier: &Dossier, version: VersionId) -> Option<Mend> {
+    let row = dossier.version(version)?;
+    let run = dossier.runs.iter().find(|run| run.id == row.run)?;
+    Some(Mend::Claim(run.unclaimed?, version))
 }
 
 /// Of its row, its sum and its run two agree, or nothing can be said.
@@ -226,6 +245,9 @@ fn run_of(dossier: &Dossier, version: VersionId) -> Option<Mend> {
         superseded: row.state == VersionState::Superseded,
         order: Some(row.order.clone()),
         created_at: fallback.or(told.map(|row| row.opened_at))?,
+        chunks_created: row.chunks,
+        stands_in: known.is_none_or(|run| run.stands_in),
+        unclaimed: None,
     }))
 }
 

@@ -102,6 +102,10 @@ pub(crate) enum Remedy {
     /// A version's row, from the ledger, its run and the index.
     Version(VersionId),
     Run(VersionId),
+    /// The claim of the job that brought it, as its run tells.
+    Claim(VersionId),
+    /// When the document was removed, from the ledger.
+    Removal,
     Filterable(VersionId),
     /// Where it stands in the source's order, as its sum or its run tells.
     Order(VersionId),

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use catalog::{
-    ActivationFile, Dossier, LedgerEntry, LedgerKind, Served, UnitState, VersionFile, VersionState,
-    metadata_pairs, replay,
+    ActivationCause, ActivationFile, Dossier, LedgerEntry, LedgerKind, RunFile, Served, UnitState,
+    VersionFile, VersionState, metadata_pairs, replay,
 };
 use model::{ContentHash, RunStatus, VersionId};
 
@@ -40,6 +40,7 @@ pub fn check(dossier: &Dossier) -> Vec<Disagreement> {
         found.say(None, what, Remedy::Document);
     }
     head(dossier, &served, &mut found);
+    removal(dossier, &mut found);
     found.0.extend(told.0);
     found.0
 }
@@ -134,6 +135,30 @@ fn head(dossier: &Dossier, served: &[Served], found: &mut Findings) {
     let gone = |id: VersionId| dossier.version(id).is_none();
     if head.latest.map_or(newest.is_some(), gone) {
         found.say(None, "its newest version is not there", Remedy::Document);
+    }
+}
+
+/// Whether its row knows it as removed: as the ledger tells, and as what answers allows.
+fn removal(dossier: &Dossier, found: &mut Findings) {
+    let known = dossier.removed.as_ref();
+    // Removed again while nothing answered, it is known to be so since later.
+    let told = dossier.removal_told();
+    if dossier.head.is_some() && told.is_some() && known.map(|removed| removed.at) < told {
+        let what = "the ledger says it was removed, and its row does not";
+        found.say(None, what, Remedy::Removal);
+    }
+    let Some(removed) = known.filter(|removed| removed.order.is_none()) else {
+        return;
+    };
+    let overtaken = |row: &&ActivationFile| {
+        let version = dossier.version(row.version);
+        row.closed_at.is_none()
+            && row.cause == ActivationCause::Run
+            && version.is_some_and(|version| version.created_at <= removed.at)
+    };
+    if let Some(row) = dossier.activations.iter().find(overtaken) {
+        let what = "it answers, and its row says it was removed since";
+        found.say(Some(row.version), what, Remedy::Removal);
     }
 }
 
@@ -255,6 +280,17 @@ fn version_row(
                 Remedy::Run(version.id),
             );
         }
+        Some(run)
+            if version.is_finished()
+                && run.superseded != (version.state == VersionState::Superseded) =>
+        {
+            let what = "its run does not say whether it was overtaken";
+            wrong(what, Remedy::Run(version.id));
+        }
+        Some(run) if run.unclaimed.is_some() && version.state != VersionState::Canceled => {
+            let what = "the job that brought it does not know of it";
+            wrong(what, Remedy::Claim(version.id));
+        }
         Some(_) => {}
     }
     let run_order = run.and_then(|run| run.order.as_ref());
@@ -268,7 +304,7 @@ fn version_row(
         let same = told.content_hash == Some(version.content_hash)
             && told.generation == version.generation
             && told.root_hash == version.root_hash
-            && version.state == VersionState::Ready;
+            && (version.state == VersionState::Ready || was_overtaken(version, told));
         if !same {
             let what = "its version is not what the ledger recorded";
             wrong(what, Remedy::Version(version.id));
@@ -277,6 +313,9 @@ fn version_row(
     if version.is_finished() {
         if let Some(what) = miscounted(version) {
             wrong(what, Remedy::Rework(version.id));
+        } else if run.is_some_and(|run| made_others(dossier, version, run)) {
+            let what = "its run made another number of chunks";
+            wrong(what, Remedy::Run(version.id));
         }
         let mut pairs = metadata_pairs(&version.metadata);
         pairs.sort();
@@ -286,6 +325,20 @@ fn version_row(
             wrong(what, Remedy::Filterable(version.id));
         }
     }
+}
+
+/// Finished too late to answer, and rolled back to since.
+fn was_overtaken(version: &VersionFile, told: &Served) -> bool {
+    version.state == VersionState::Superseded && told.cause == ActivationCause::Rollback
+}
+
+/// Unless it was cut anew since, or its own run is gone.
+fn made_others(dossier: &Dossier, version: &VersionFile, run: &RunFile) -> bool {
+    let cut_anew = |entry: &LedgerEntry| {
+        entry.kind == LedgerKind::Repaired && entry.version == Some(version.id)
+    };
+    let is_its_own = !run.stands_in && run.version == version.id;
+    is_its_own && run.chunks_created != version.chunks && !dossier.ledger.iter().any(cut_anew)
 }
 
 fn miscounted(version: &VersionFile) -> Option<&'static str> {
@@ -298,6 +351,10 @@ fn miscounted(version: &VersionFile) -> Option<&'static str> {
         |unit: &catalog::UnitFile| unit.state == UnitState::Open || unit.pass != version.pass;
     if version.units_open > 0 || version.units.iter().any(open) {
         return Some("it is finished and has units that are not");
+    }
+    let empty = |unit: &catalog::UnitFile| unit.state == UnitState::Gap && unit.chunks > 0;
+    if version.units.iter().any(empty) {
+        return Some("a unit of it was read and is told as a gap");
     }
     let added =
         sum(|unit| unit.chunks) == version.chunks && sum(|unit| unit.tokens) == version.tokens;
