@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
+use engine::backup::Manifest;
 use serde_json::{Value, json};
 
 use crate::mill::{Catalog, Folder, Mill, outcomes, path, text};
@@ -208,6 +209,52 @@ fn a_backup_that_is_not_whole_is_refused_by_name() {
     assert_eq!(told["disagreements"], json!([]));
     let taken = mill.run(&["restore", path(&to)]);
     assert!(String::from_utf8_lossy(&taken.stderr).contains("is not empty"));
+}
+
+#[test]
+fn a_restore_takes_away_nothing_beside_its_folder() {
+    let mill = Mill::sqlite();
+    mill.ingest(many(1).path());
+    let places = tempfile::tempdir().unwrap();
+    let (to, rooms) = (places.path().join("backup"), places.path().join("rooms"));
+    mill.ok(&["backup", path(&to)]);
+    let users = rooms.join("my.restoring/notes.txt");
+    std::fs::create_dir_all(users.parent().unwrap()).unwrap();
+    std::fs::write(&users, "kept").unwrap();
+    for name in ["my.data", "my.other"] {
+        let data = rooms.join(name);
+        mill.ok(&["restore", path(&to), "--data", path(&data)]);
+    }
+    assert_eq!(std::fs::read_to_string(&users).unwrap(), "kept");
+    let entries = std::fs::read_dir(&rooms).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["my.data", "my.other", "my.restoring"]);
+}
+
+#[test]
+fn a_restored_folder_that_is_not_what_was_backed_up_is_refused() {
+    let mill = Mill::sqlite();
+    mill.ingest(many(3).path());
+    let places = tempfile::tempdir().unwrap();
+    let to = places.path().join("backup");
+    mill.ok(&["backup", path(&to)]);
+    let mut manifest = Manifest::read(&to).unwrap();
+    let counts = manifest.counts.as_mut().unwrap();
+    let (documents, versions) = (counts.documents, counts.versions);
+    assert_eq!((documents, versions, counts.answering), (3, 3, 3));
+    counts.documents += 1;
+    manifest.sum = manifest.computed_sum();
+    let bytes = serde_json::to_vec(&manifest).unwrap();
+    std::fs::write(to.join("manifest.json"), bytes).unwrap();
+
+    let refused = Mill::sqlite().run(&["restore", path(&to)]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success(), "{said}");
+    assert!(
+        said.contains("3 documents") && said.contains("instead of 4 documents"),
+        "{said}"
+    );
 }
 
 /// Searches by word for what answers, now or then.

@@ -1,10 +1,11 @@
 //! `backup`: one moment of everything, copied by whoever holds the folder. `restore`: a data
-//! folder made of it, opened once and verified.
+//! folder made of it, held against what the backup counted, opened once and verified.
 
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use engine::backup::{Manifest, Restored};
+use chrono::Utc;
+use engine::backup::{Counts, Manifest, Restored};
 use serde_json::{Value, json};
 
 use crate::cli::{Backup, Restore, Verify};
@@ -56,6 +57,7 @@ pub async fn restore(config: &Config, args: &Restore) -> anyhow::Result<ExitCode
     if postgres {
         load_catalog(config, &restored).await?;
     }
+    check_counts(config, &restored.manifest).await?;
     super::verify::run(config, &Verify { json: args.json }).await
 }
 
@@ -72,6 +74,31 @@ fn check_kind(manifest: &Manifest, postgres: bool) -> anyhow::Result<()> {
             manifest.catalog
         ),
         "set catalog.url to an empty PostgreSQL database, or leave it out for SQLite",
+    ))
+}
+
+/// The catalog holds what it held when it was copied; that index and objects agree with it,
+/// `verify` tells.
+async fn check_counts(config: &Config, manifest: &Manifest) -> anyhow::Result<()> {
+    let Some(copied) = manifest.counts else {
+        return Ok(());
+    };
+    let settings = catalog_settings(&Folder::create(&config.data)?, config);
+    let catalog = catalog::open(&settings)
+        .await
+        .context("cannot open the restored catalog")?;
+    let there = Counts::of(&*catalog, Utc::now())
+        .await
+        .context("cannot count what was restored")?;
+    if there == copied {
+        return Ok(());
+    }
+    Err(hinted(
+        format!("the restored folder is not what was backed up: {there}, instead of {copied}"),
+        format!(
+            "`{}` is left for you to look at; restore another backup into another folder",
+            config.data.display()
+        ),
     ))
 }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 use model::ContentHash;
 
+use super::counts::Counts;
 use super::manifest::{Entry, FILE, FORMAT, Manifest};
 use crate::Error;
 
@@ -108,6 +109,7 @@ impl Writing {
     pub fn finish(
         self,
         catalog: &str,
+        counts: Counts,
         now: DateTime<Utc>,
     ) -> Result<(u64, u64, Vec<String>), Error> {
         for folder in &self.folders {
@@ -121,6 +123,7 @@ impl Writing {
             catalog: catalog.to_owned(),
             files: self.files.into_iter().map(entry).collect(),
             missing: self.missing,
+            counts: Some(counts),
             sum: ContentHash::from_bytes([0; 32]),
         };
         manifest.sum = manifest.computed_sum();

@@ -6,9 +6,12 @@ use chrono::{DateTime, Utc};
 use model::ContentHash;
 use serde::{Deserialize, Serialize};
 
+use super::counts::Counts;
 use crate::Error;
 
-pub const FORMAT: u32 = 1;
+/// Since 2 a backup says how much it is.
+pub const FORMAT: u32 = 2;
+const OLDEST_FORMAT: u32 = 1;
 pub const FILE: &str = "manifest.json";
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -22,6 +25,9 @@ pub struct Manifest {
     pub files: Vec<Entry>,
     /// What was missing when the backup was made.
     pub missing: Vec<String>,
+    /// What the catalog held at that moment; backups made long ago do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<Counts>,
     /// Over everything above.
     pub sum: ContentHash,
 }
@@ -50,6 +56,15 @@ impl Manifest {
             ]);
         }
         fields.extend(self.missing.iter().cloned());
+        if let Some(counts) = &self.counts {
+            let Counts {
+                documents,
+                versions,
+                answering,
+                chunks,
+            } = counts;
+            fields.extend([documents, versions, answering, chunks].map(u64::to_string));
+        }
         ContentHash::of_fields(fields.iter().map(String::as_bytes))
     }
 
@@ -70,8 +85,11 @@ impl Manifest {
         };
         let read: Self = serde_json::from_slice(&bytes)
             .map_err(|error| refused(format!("`{FILE}` cannot be read: {error}")))?;
-        if read.format != FORMAT {
-            let why = format!("it has format {}, this release reads {FORMAT}", read.format);
+        if !(OLDEST_FORMAT..=FORMAT).contains(&read.format) {
+            let why = format!(
+                "it has format {}, this release reads {OLDEST_FORMAT} to {FORMAT}",
+                read.format
+            );
             return Err(refused(why));
         }
         if read.sum != read.computed_sum() {

@@ -8,12 +8,16 @@
 //! finished.
 //!
 //! ```text
-//! manifest.json             what belongs to the backup, by hash; last
+//! manifest.json             what belongs to the backup, by hash, and what it counts; last
 //! catalog/…                 one file (SQLite), or one per table (PostgreSQL)
 //! index/…                   the index's store; text is made again from it
 //! objects/…                 originals, and what was made of them
 //! beside/…                  the keys tokens are signed with
 //! ```
+
+mod beside;
+
+mod counts;
 
 mod files;
 
@@ -31,6 +35,7 @@ use model::{ContentHash, TenantId};
 use crate::objects::Key;
 use crate::{Engine, Error};
 
+pub use counts::Counts;
 use files::Writing;
 pub(crate) use files::io;
 pub(crate) use index_files::is_unfinished;
@@ -56,6 +61,13 @@ pub struct BackedUp {
     pub missing: Vec<String>,
 }
 
+/// The moment a backup is of.
+struct Cut {
+    held: Vec<(TenantId, Vec<Held>)>,
+    counts: Counts,
+    staged: index_files::Staged,
+}
+
 impl Engine {
     /// Copies one moment into a folder that is not there yet, or empty.
     pub async fn backup(&self, to: &Path) -> Result<BackedUp, Error> {
@@ -65,9 +77,13 @@ impl Engine {
         })?;
         let mut writing = Writing::begin(to)?;
         let _still = self.still.write().await;
-        let (held, staged) = self.cut(&local, to).await?;
+        let Cut {
+            held,
+            counts,
+            staged,
+        } = self.cut(&local, to).await?;
         writing.note_below("catalog")?;
-        let versions: u64 = held.iter().map(|(_, held)| held.len() as u64).sum();
+        let versions = counts.versions;
         writing = index_files::copy(staged, writing).await?;
         for (tenant, held) in &held {
             for one in held {
@@ -78,7 +94,7 @@ impl Engine {
             writing.copy_beside(path)?;
         }
         let kind = self.parts.catalog.kind();
-        let done = writing.finish(kind, self.parts.clock.now())?;
+        let done = writing.finish(kind, counts, self.parts.clock.now())?;
         tracing::info!(files = done.0, bytes = done.1, versions, "backed up");
         Ok(BackedUp {
             files: done.0,
@@ -90,21 +106,24 @@ impl Engine {
 
     /// The moment itself: while the catalog stands still, it is copied, and so is the list
     /// of what it refers to, and the index's files are given a second name.
-    async fn cut(
-        &self,
-        local: &Local,
-        to: &Path,
-    ) -> Result<(Vec<(TenantId, Vec<Held>)>, index_files::Staged), Error> {
+    async fn cut(&self, local: &Local, to: &Path) -> Result<Cut, Error> {
         let catalog = &self.parts.catalog;
         let frozen = catalog.freeze().await;
         let staged = index_files::stage(local.index.clone()).await?;
         catalog.copy_into(&to.join("catalog"), &frozen).await?;
-        let mut held = Vec::new();
+        let (mut held, mut counts) = (Vec::new(), Counts::default());
         for tenant in every(|page| catalog.tenants(page)).await? {
-            held.push((tenant.id, catalog.held(tenant.id).await?));
+            let now = self.parts.clock.now();
+            let of_it = catalog.held(tenant.id).await?;
+            counts.add(&catalog.status(tenant.id, now).await?, of_it.len() as u64);
+            held.push((tenant.id, of_it));
         }
         drop(frozen);
-        Ok((held, staged))
+        Ok(Cut {
+            held,
+            counts,
+            staged,
+        })
     }
 
     async fn copy_objects(

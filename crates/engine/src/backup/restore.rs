@@ -1,10 +1,10 @@
 //! A backup becomes a data folder: whole and proven, or not at all.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use super::beside::{Beside, make};
 use super::files::{io, rename, sync, write_new};
 use super::manifest::{Entry, Manifest};
 use crate::Error;
@@ -20,11 +20,11 @@ pub struct Restored {
 pub fn restore(backup: &Path, folder: &Path) -> Result<Restored, Error> {
     let manifest = Manifest::read(backup)?;
     clear(folder)?;
-    let beside = folder.with_extension("restoring");
-    remove(&beside)?;
-    make(&beside)?;
+    let beside = Beside::make(folder)?;
+    let making = beside.folder();
+    make(&making)?;
     for file in &manifest.files {
-        let to = beside.join(place(&file.path));
+        let to = making.join(place(&file.path));
         if let Some(parent) = to.parent() {
             make(parent)?;
         }
@@ -32,8 +32,8 @@ pub fn restore(backup: &Path, folder: &Path) -> Result<Restored, Error> {
         durable::effect_blocking("restore.write", || write_new(&to, &bytes))
             .map_err(io("write", &to))?;
     }
-    sync(&beside)?;
-    rename(&beside, folder)?;
+    sync(&making)?;
+    rename(&making, folder)?;
     if let Some(parent) = folder.parent().filter(|parent| parent.is_dir()) {
         sync(parent)?;
     }
@@ -79,21 +79,4 @@ fn clear(folder: &Path) -> Result<(), Error> {
         }),
         Err(error) => Err(io("clear", folder)(error)),
     }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "what a restore that died left is nobody's"
-)]
-fn remove(folder: &Path) -> Result<(), Error> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(io("clear", folder)(error)),
-        _ => Ok(()),
-    }
-}
-
-fn make(folder: &Path) -> Result<(), Error> {
-    let mut builder = DirBuilder::new();
-    let made = builder.recursive(true).mode(0o700).create(folder);
-    made.map_err(io("make the folder", folder))
 }
