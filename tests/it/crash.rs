@@ -1,10 +1,16 @@
 //! `crash-test` itself: it finds nothing where all is well, and a bug where one is planted.
 
 use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use sqlx::{Connection as _, PgConnection};
 
-use crate::mill::{Folder, Mill, path, text};
+use crate::mill::{Catalog, Folder, Mill, path, text};
 
 /// Files of every kind there is; one has several units, one cannot be read. More of them
 /// where that was asked for.
@@ -131,4 +137,68 @@ fn what_a_job_has_lost_is_not_hidden_by_ingesting_again() {
     assert_eq!(ingest(Some("catalog.admit_batch:after:1")).code(), None);
     assert!(ingest(None).success());
     assert_eq!(mill.lines(&["documents", "--json"]).len(), 2);
+}
+
+/// The configuration of a trial that is under way.
+fn trial(test: &mut Child, places: &Path) -> PathBuf {
+    loop {
+        let mut there = std::fs::read_dir(places).unwrap();
+        let trial = there.find_map(|entry| {
+            let file = entry.unwrap().path().join("gristmill.toml");
+            file.exists().then_some(file)
+        });
+        if let Some(file) = trial {
+            return file;
+        }
+        assert!(test.try_wait().unwrap().is_none(), "it ended before");
+        std::thread::yield_now();
+    }
+}
+
+/// Stopped while it tries deaths.
+fn is_interrupted(mill: &Mill) {
+    let folder = Folder::of(&[("note.txt", "The miller is out.\n")]);
+    let places = tempfile::tempdir().unwrap();
+    let mut test = mill
+        .command(&["crash-test", path(folder.path())])
+        .env("TMPDIR", places.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(test.stdout.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap().contains("dying")));
+    let file = trial(&mut test, places.path());
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(
+        (mode(file.parent().unwrap()), mode(&file)),
+        (0o700, 0o600),
+        "it holds the user's secrets"
+    );
+    let pid = Pid::from_raw(test.id().cast_signed()).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+    let ended = test.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{told}");
+    assert!(told.contains("it was interrupted"), "{told}");
+    let left = std::fs::read_dir(places.path()).unwrap().count();
+    assert_eq!(left, 0, "folders are left");
+}
+
+#[test]
+fn an_interrupted_test_leaves_nothing_behind() {
+    is_interrupted(&Mill::sqlite());
+}
+
+#[tokio::test]
+async fn an_interrupted_test_leaves_no_schema_behind() {
+    let url = testkit::postgres().await;
+    is_interrupted(&Mill::new(Catalog::Postgres { url: url.clone() }));
+    let mut database = PgConnection::connect(&url).await.unwrap();
+    let schemas = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'gristmill_scratch_%'";
+    let schemas: i64 = sqlx::query_scalar(schemas)
+        .fetch_one(&mut database)
+        .await
+        .unwrap();
+    assert_eq!(schemas, 0);
 }

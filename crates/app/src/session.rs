@@ -157,7 +157,7 @@ impl Session {
 }
 
 /// For its owner alone from the start.
-fn temporary_folder() -> anyhow::Result<TempDir> {
+pub fn temporary_folder() -> anyhow::Result<TempDir> {
     let owner_only = std::fs::Permissions::from_mode(0o700);
     let made = tempfile::Builder::new().permissions(owner_only).tempdir();
     made.context("cannot make a temporary folder")

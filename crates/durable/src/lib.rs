@@ -8,6 +8,7 @@
 //! the modules that wrap them, so a new effect cannot be forgotten.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -36,6 +37,14 @@ pub struct CrashAt {
     pub point: String,
     pub when: When,
     pub hit: u64,
+}
+
+impl CrashAt {
+    /// What a process says when it dies as told, and at no other death.
+    pub fn last_words(&self) -> String {
+        let Self { point, when, hit } = self;
+        format!("dying as told at {point}:{}:{hit}", when.as_str())
+    }
 }
 
 impl std::str::FromStr for CrashAt {
@@ -150,7 +159,9 @@ fn die_if_due(watch: &Watch, point: &str, when: When, hits: Hits) {
         let anywhere = at.point == ANY && at.hit == hits.all;
         at.when == when && (here || anywhere)
     };
-    if watch.crash.as_ref().is_some_and(due) {
+    if let Some(at) = watch.crash.as_ref().filter(|at| due(at)) {
+        // Without a reader it dies all the same.
+        let _ = writeln!(std::io::stderr(), "\n{}", at.last_words());
         // No destructor, no flush, no atexit: as close to a power cut as a process gets.
         std::process::abort();
     }

@@ -19,11 +19,38 @@ pub mod verify;
 
 use std::io::{self, Write as _};
 
+use anyhow::Context as _;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 use crate::client::{Client, with_query};
+
+/// The first signal says so and stops gently; a second one ends the process at once.
+fn stop_on_signal(
+    stop: CancellationToken,
+    said: &'static str,
+) -> anyhow::Result<CancellationToken> {
+    let mut terminate = signal(SignalKind::terminate()).context("cannot wait for signals")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;
+    let told = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        eprintln!("{said}");
+        told.cancel();
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        std::process::exit(130);
+    });
+    Ok(stop)
+}
 
 /// A page of rows as the API gives it.
 #[derive(Debug, Deserialize)]

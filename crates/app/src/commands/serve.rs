@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::Serve;
@@ -15,8 +14,11 @@ use crate::folder::{Claimed, Folder, Holder};
 use crate::house::House;
 use crate::secrets;
 
+use super::stop_on_signal;
+
 /// A worker says at once whether it takes a run.
 const ANSWER: Duration = Duration::from_secs(30);
+const STOPPING: &str = "stopping; work under way is finished or given back";
 
 pub async fn run(config: &Config, args: &Serve) -> anyhow::Result<()> {
     check_exposure(config)?;
@@ -44,7 +46,7 @@ pub async fn run(config: &Config, args: &Serve) -> anyhow::Result<()> {
     };
     house.lock().publish(&holder)?;
     greet(&house, &folder, config, address)?;
-    let stop = stop_on_signal(house.stop().clone())?;
+    let stop = stop_on_signal(house.stop().clone(), STOPPING)?;
     let hooks = tokio::spawn(web::send_hooks(house.gateway.clone(), stop.clone()));
     web::serve(listener, house.router(), stop).await;
     // What it holds is due again by itself; what it holds open must not be.
@@ -172,27 +174,6 @@ fn greet(
         secrets::forget_password(folder)?;
     }
     Ok(())
-}
-
-/// The first signal stops the server gently; a second one ends it at once.
-fn stop_on_signal(stop: CancellationToken) -> anyhow::Result<CancellationToken> {
-    let mut terminate = signal(SignalKind::terminate()).context("cannot wait for signals")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;
-    let told = stop.clone();
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        eprintln!("stopping; work under way is finished or given back");
-        told.cancel();
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        std::process::exit(130);
-    });
-    Ok(stop)
 }
 
 #[cfg(test)]

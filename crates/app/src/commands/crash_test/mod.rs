@@ -17,8 +17,10 @@ use std::time::{Duration, Instant};
 
 use durable::{CrashAt, When};
 use futures::{StreamExt as _, stream};
+use tokio_util::sync::CancellationToken;
 
 use crate::cli::CrashTest;
+use crate::commands::stop_on_signal;
 use crate::config::Config;
 use crate::explain::hinted;
 
@@ -39,11 +41,18 @@ struct Trials<'a> {
     args: &'a CrashTest,
     calm: State,
     patience: Duration,
+    /// Whatever is under way is dropped then, and what it made is removed.
+    stop: CancellationToken,
 }
 
+const STOPPING: &str = "stopping; what the trials have made is being removed";
+
 pub async fn run(config: &Config, args: &CrashTest) -> anyhow::Result<ExitCode> {
+    let stop = stop_on_signal(CancellationToken::new(), STOPPING)?;
     let begun = Instant::now();
-    let (calm, mut passed) = undisturbed(config, args).await?;
+    let Some((calm, mut passed)) = undisturbed(config, args, &stop).await? else {
+        return Err(interrupted());
+    };
     if let Some(unknown) = args.points.iter().find(|p| !passed.contains_key(*p)) {
         return Err(hinted(
             format!("ingesting these files never passes the effect `{unknown}`"),
@@ -59,6 +68,7 @@ pub async fn run(config: &Config, args: &CrashTest) -> anyhow::Result<ExitCode> 
         args,
         calm,
         patience: LEAST_PATIENCE.max(begun.elapsed() * PATIENCE),
+        stop,
     };
     let deaths = deaths(&passed);
     let mut report = Report::new(args.json, &trials.calm, &passed);
@@ -67,21 +77,46 @@ pub async fn run(config: &Config, args: &CrashTest) -> anyhow::Result<ExitCode> 
     let mut outcomes = stream::iter(deaths)
         .map(|death| trials.one(death))
         .buffered(cores * AT_ONCE_PER_CORE);
+    // To the last of them, whatever happens: each removes what it has made.
+    let mut broke = None;
     while let Some(outcome) = outcomes.next().await {
-        report.add(outcome?)?;
+        let told = outcome.and_then(|outcome| outcome.map_or(Ok(()), |one| report.add(one)));
+        if let Err(error) = told {
+            trials.stop.cancel();
+            broke.get_or_insert(error);
+        }
     }
-    report.finish()
+    match broke {
+        Some(error) => Err(error),
+        None if trials.stop.is_cancelled() => Err(interrupted()),
+        None => report.finish(),
+    }
 }
 
-/// What the files come to when nothing happens, and the effects passed on the way.
+fn interrupted() -> anyhow::Error {
+    hinted(
+        "it was interrupted before every death was tried",
+        "run it again, with `--point` for some of the deaths alone",
+    )
+}
+
+/// What the files come to when nothing happens, and the effects passed on the way; `None` when
+/// it was stopped.
 async fn undisturbed(
     config: &Config,
     args: &CrashTest,
-) -> anyhow::Result<(State, BTreeMap<String, u64>)> {
+    stop: &CancellationToken,
+) -> anyhow::Result<Option<(State, BTreeMap<String, u64>)>> {
     let place = Place::create(config).await?;
-    let counted = place.ingest_counted(&args.paths).await;
-    let state = place.verify(LEAST_PATIENCE).await;
+    let ran = stop.run_until_cancelled(async {
+        let counted = place.ingest_counted(&args.paths).await;
+        (counted, place.verify(LEAST_PATIENCE).await)
+    });
+    let ran = ran.await;
     place.remove().await?;
+    let Some((counted, state)) = ran else {
+        return Ok(None);
+    };
     let passed = counted?;
     let state = state?;
     if state.documents == 0 {
@@ -90,7 +125,7 @@ async fn undisturbed(
             "`gristmill ingest` says why",
         ));
     }
-    Ok((state, passed))
+    Ok(Some((state, passed)))
 }
 
 /// At each point, before and after, the first, the middle and the last time it is passed.
@@ -111,18 +146,21 @@ fn deaths(passed: &BTreeMap<String, u64>) -> Vec<CrashAt> {
 }
 
 impl Trials<'_> {
-    /// Dies once, is started again, and is judged.
-    async fn one(&self, mut death: CrashAt) -> anyhow::Result<Outcome> {
-        loop {
+    /// Dies once, is started again, and is judged; `None` when it was stopped.
+    async fn one(&self, mut death: CrashAt) -> anyhow::Result<Option<Outcome>> {
+        while !self.stop.is_cancelled() {
             let place = Place::create(self.config).await?;
-            let tried = self.in_place(&place, &death).await;
+            let tried = self.in_place(&place, &death);
+            let tried = self.stop.run_until_cancelled(tried).await;
             place.remove().await?;
-            match tried? {
-                Some(outcome) => return Ok(outcome),
+            match tried.map(|tried| judged(&death, tried)) {
+                Some(Some(outcome)) => return Ok(Some(outcome)),
                 // Flushes gather what comes together, so no two runs pass quite as many.
-                None => death.hit /= 2,
+                Some(None) => death.hit /= 2,
+                None => break,
             }
         }
+        Ok(None)
     }
 
     /// `None` when the point was passed too seldom this time to die at it.
@@ -135,6 +173,10 @@ impl Trials<'_> {
             Ended::Exited => {
                 let state = place.verify(self.patience).await?;
                 return Ok(Some(judge(death, &self.calm, state).alive()));
+            }
+            Ended::Killed { signal } => {
+                let why = format!("signal {signal} ended it, and not at the point");
+                return Ok(Some(Outcome::failed(death, &why).alive()));
             }
             Ended::Stuck => {
                 return Ok(Some(Outcome::failed(death, "the run came to no end")));
@@ -164,9 +206,23 @@ impl Trials<'_> {
     }
 }
 
+/// A place that cannot even be opened is the worst there is, and an outcome like any other.
+fn judged(death: &CrashAt, tried: anyhow::Result<Option<Outcome>>) -> Option<Outcome> {
+    tried.unwrap_or_else(|error| Some(Outcome::failed(death, &format!("{error:#}"))))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_that_cannot_be_opened_is_an_outcome() {
+        let death: CrashAt = "index.flush:after:1".parse().unwrap();
+        let broken = anyhow::anyhow!("the catalog is no database").context("`verify` failed");
+        let outcome = judged(&death, Err(broken)).unwrap();
+        let why = "`verify` failed: the catalog is no database";
+        assert_eq!((outcome.wrong.as_deref(), outcome.died), (Some(why), true));
+    }
 
     #[test]
     fn deaths_are_the_first_the_middle_and_the_last_of_each_point() {

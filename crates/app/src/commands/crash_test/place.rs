@@ -1,8 +1,12 @@
 //! A scratch place to ingest into, and the children that do.
 
 use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write as _};
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
@@ -15,8 +19,12 @@ use tokio::process::Command;
 use crate::commands::ingest::is_acknowledged;
 use crate::config::{Config, variables};
 use crate::explain::hinted;
+use crate::session::temporary_folder;
 
 use super::judge::State;
+
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const TRIES: u32 = 50;
 
 /// A folder of its own, with its configuration, and a schema where the catalog is PostgreSQL.
 pub struct Place {
@@ -25,6 +33,7 @@ pub struct Place {
     schema: Option<Scratch>,
 }
 
+#[derive(Debug, PartialEq, Eq)]
 pub enum Ended {
     /// At the point it was told to die at.
     Died {
@@ -32,13 +41,31 @@ pub enum Ended {
         acknowledged: bool,
     },
     Exited,
+    /// By a signal, and not at the point.
+    Killed {
+        signal: i32,
+    },
     Stuck,
 }
 
+impl Ended {
+    /// Any signal ends a process without a code; only at the point it says so first.
+    fn of(output: &Output, death: Option<&CrashAt>) -> Self {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let as_told = |at: &CrashAt| said.contains(&at.last_words());
+        match output.status.signal() {
+            None => Self::Exited,
+            Some(_) if death.is_some_and(as_told) => Self::Died {
+                acknowledged: is_acknowledged(&said),
+            },
+            Some(signal) => Self::Killed { signal },
+        }
+    }
+}
+
 impl Place {
-    #[expect(clippy::disallowed_methods, reason = "in a scratch folder")]
     pub async fn create(config: &Config) -> anyhow::Result<Self> {
-        let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+        let folder = temporary_folder()?;
         let schema = match config.catalog.url.as_str() {
             "" => None,
             url => Some(
@@ -57,10 +84,22 @@ impl Place {
             config,
             schema,
         };
-        // Readable by its owner alone, as everything in a temporary folder of ours is.
-        std::fs::write(place.configuration(), toml::to_string(&place.config)?)
+        place
+            .write_configuration()
             .context("cannot write the trial's configuration")?;
         Ok(place)
+    }
+
+    /// Readable by its owner alone: it holds every secret of the user's own.
+    #[expect(clippy::disallowed_methods, reason = "in a scratch folder")]
+    fn write_configuration(&self) -> anyhow::Result<()> {
+        let mut options = OpenOptions::new();
+        let mut file = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(self.configuration())?;
+        Ok(file.write_all(toml::to_string(&self.config)?.as_bytes())?)
     }
 
     fn configuration(&self) -> PathBuf {
@@ -81,6 +120,8 @@ impl Place {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
+            // A signal from the terminal is for whoever started it; that one kills its children.
+            .process_group(0)
             .kill_on_drop(true);
         Ok(command)
     }
@@ -115,12 +156,7 @@ impl Place {
             Err(_) => Ok(Ended::Stuck),
             Ok(output) => {
                 let output = output.context("the ingest could not be started")?;
-                match output.status.code() {
-                    None => Ok(Ended::Died {
-                        acknowledged: is_acknowledged(&String::from_utf8_lossy(&output.stderr)),
-                    }),
-                    Some(_) => Ok(Ended::Exited),
-                }
+                Ok(Ended::of(&output, death))
             }
         }
     }
@@ -142,9 +178,23 @@ impl Place {
                 .await
                 .context("the trial's schema could not be removed")?;
         }
+        empty(self.folder.path()).await;
         self.folder
             .close()
             .context("the trial's folder could not be removed")
+    }
+}
+
+/// A child that was killed may still be writing its last when its folder is removed.
+#[expect(clippy::disallowed_methods, reason = "a scratch folder")]
+async fn empty(folder: &Path) {
+    for _ in 0..TRIES {
+        match std::fs::remove_dir_all(folder.join("data")) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+            _ => break,
+        }
     }
 }
 
@@ -156,4 +206,32 @@ pub(super) fn broken(what: &str, output: &Output) -> anyhow::Error {
         format!("{what} failed: {said}"),
         "try `gristmill ingest` on the same files",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::ExitStatus;
+
+    use super::*;
+
+    #[test]
+    fn only_a_death_at_the_point_counts_as_one() {
+        let death: CrashAt = "index.flush:before:2".parse().unwrap();
+        let ended = |status: i32, said: &str| {
+            let output = Output {
+                status: ExitStatus::from_raw(status),
+                stdout: Vec::new(),
+                stderr: said.into(),
+            };
+            Ended::of(&output, Some(&death))
+        };
+        let said = format!("1 of 2 ready\n{}\n", death.last_words());
+        let died = Ended::Died {
+            acknowledged: false,
+        };
+        assert_eq!(ended(6, &said), died);
+        assert_eq!(ended(6, "out of memory\n"), Ended::Killed { signal: 6 });
+        assert_eq!(ended(9, ""), Ended::Killed { signal: 9 });
+        assert_eq!(ended(1 << 8, ""), Ended::Exited);
+    }
 }
