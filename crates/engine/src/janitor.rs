@@ -360,6 +360,6 @@ pub(crate) fn remove(path: &Path) -> std::io::Result<()> {
     durable::effect_blocking("objects.sweep", || std::fs::remove_file(path))
 }
 
-fn delta(duration: Duration) -> TimeDelta {
+pub(crate) fn delta(duration: Duration) -> TimeDelta {
     TimeDelta::from_std(duration).unwrap_or(TimeDelta::MAX)
 }

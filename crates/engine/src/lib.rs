@@ -61,7 +61,7 @@ pub use figures::Figures;
 pub use objects::Objects;
 pub use pieces::Said;
 pub use removal::{Purged, Residue};
-pub use repair::{Outcome, Repaired};
+pub use repair::{Kept, Outcome, Repaired};
 pub use stage::{Passing, Stage};
 pub use synced_folder::SyncedFolder;
 pub use verify::{Disagreement, OfTenant, Verified};

@@ -71,3 +71,22 @@ async fn a_knowledge_base_nothing_serves_is_named() {
     assert_eq!(named.count(), 4, "{found:#?}");
     house.close().await;
 }
+
+#[test]
+fn a_repair_that_cannot_mend_what_is_nobodys_says_so() {
+    let (mill, _) = library();
+    for name in ["catalog.db", "catalog.db-wal", "catalog.db-shm"] {
+        let gone = std::fs::remove_file(mill.data().join(name));
+        assert!(gone.is_ok() || name != "catalog.db");
+    }
+    let output = mill.run(&["repair"]);
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(!output.status.success(), "{told}");
+    for said in [
+        "not mended",
+        "the index holds a tenant the catalog does not know",
+        "restore a backup",
+    ] {
+        assert!(told.contains(said), "{said} is not in {told}");
+    }
+}

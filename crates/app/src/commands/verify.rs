@@ -35,6 +35,7 @@ pub async fn repair(config: &Config, args: &Repair) -> anyhow::Result<ExitCode> 
         let mut told = line(after);
         told["findings"] = done["findings"].clone();
         told["leftovers_deleted"] = done["leftovers_deleted"].clone();
+        told["leftovers_kept"] = done["leftovers_kept"].clone();
         print_line(&told)?;
     } else {
         for one in rows(&done, "findings") {
@@ -54,6 +55,13 @@ pub async fn repair(config: &Config, args: &Repair) -> anyhow::Result<ExitCode> 
             print_text(&format!(
                 "deleted {} objects nothing referred to\n",
                 done["leftovers_deleted"]
+            ))?;
+        }
+        for one in rows(&done, "leftovers_kept") {
+            print_text(&format!(
+                "kept until {}: {}, which nothing refers to\n",
+                cell(one, "until"),
+                cell(one, "object"),
             ))?;
         }
         print_text(&stands(after))?;

@@ -13,9 +13,11 @@ mod rows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use chrono::{DateTime, Utc};
 use index::Space;
 use model::{DocumentId, TenantId, VersionId};
 
+use crate::janitor::delta;
 use crate::objects::Key;
 use crate::verify::Remedy;
 use crate::{Disagreement, Engine, Error, Verified};
@@ -26,8 +28,19 @@ pub struct Repaired {
     pub findings: Vec<Outcome>,
     /// Objects nobody referred to that were deleted.
     pub leftovers_deleted: u64,
+    /// Originals nobody refers to that are too young to be deleted: a document that lost all its
+    /// rows could still be ingested from its own.
+    pub leftovers_kept: Vec<Kept>,
     /// How things stand now.
     pub after: Verified,
+}
+
+/// An object that is left alone for now.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Kept {
+    pub object: String,
+    /// When it is old enough to be deleted.
+    pub until: DateTime<Utc>,
 }
 
 /// What became of one disagreement.
@@ -69,6 +82,7 @@ impl Engine {
         };
         // Last: what a row that is whole again refers to is nobody's no more.
         let leftovers_deleted = self.delete_unowned(tenant, &after.unowned).await?;
+        let leftovers_kept = self.young_originals(tenant).await?;
         after.leftovers.clear();
         let outcome = |finding: Disagreement| Outcome {
             mended: !after.disagreements.contains(&finding),
@@ -83,6 +97,7 @@ impl Engine {
         Ok(Repaired {
             findings,
             leftovers_deleted,
+            leftovers_kept,
             after,
         })
     }
@@ -173,6 +188,36 @@ impl Engine {
         Ok(())
     }
 
+    /// Originals the janitor would leave alone, too.
+    async fn young_originals(&self, tenant: TenantId) -> Result<Vec<Kept>, Error> {
+        let catalog = &self.parts.catalog;
+        let (now, age) = (self.parts.clock.now(), delta(self.settings.janitor.orphans));
+        let all = self
+            .parts
+            .objects
+            .list_below(&Key::originals(tenant))
+            .await?;
+        let held = catalog.held(tenant).await?;
+        let held: BTreeSet<_> = held.iter().map(|held| held.content_hash).collect();
+        let young = all.into_iter().filter_map(|(key, meta)| {
+            let hash = key.original_hash().filter(|hash| !held.contains(hash))?;
+            let until = meta.last_modified.checked_add_signed(age);
+            let until = until.unwrap_or(DateTime::<Utc>::MAX_UTC);
+            (until > now).then_some((hash, until))
+        });
+        let young: BTreeMap<_, _> = young.collect();
+        let hashes: Vec<_> = young.keys().copied().collect();
+        // With the door shut none of them is on its way in.
+        let _shut = self.door.write().await;
+        let free = catalog.unreferenced(tenant, &hashes).await?;
+        let kept = free.iter().map(|hash| Kept {
+            object: Key::original(tenant, hash).to_string(),
+            until: young[hash],
+        });
+        Ok(kept.collect())
+    }
+
+    /// All of them are old: verification leaves out originals the janitor would leave alone.
     async fn delete_unowned(&self, tenant: TenantId, unowned: &[Key]) -> Result<u64, Error> {
         let _shut = self.door.write().await;
         let mut deleted = 0;

@@ -72,6 +72,30 @@ async fn old_bytes_nobody_refers_to_go_and_all_others_stay() {
 }
 
 #[tokio::test]
+async fn a_repair_leaves_young_originals_and_says_until_when() {
+    let house = house().await;
+    let (tenant, objects) = (house.place.tenant, &house.engine.parts().objects);
+    let stray = Key::original(tenant, &ContentHash::of(b"stray"));
+    let bytes = Bytes::from_static(b"stray");
+    objects.put(&stray, bytes).await.unwrap();
+
+    let young = house.engine.repair(tenant).await.unwrap();
+    assert_eq!(young.leftovers_deleted, 0);
+    let [kept] = &young.leftovers_kept[..] else {
+        panic!("{young:?}");
+    };
+    assert_eq!(kept.object, stray.to_string());
+    let now = house.engine.parts().clock.now();
+    assert!(kept.until > now + TimeDelta::hours(23), "{kept:?}");
+    assert!(objects.exists(&stray).await.unwrap());
+
+    house.clock.advance(TimeDelta::hours(25));
+    let old = house.engine.repair(tenant).await.unwrap();
+    assert_eq!((old.leftovers_deleted, old.leftovers_kept), (1, Vec::new()));
+    assert!(!objects.exists(&stray).await.unwrap());
+}
+
+#[tokio::test]
 async fn a_round_of_the_guard_fails_nothing_that_waits() {
     let house = house().await;
     let catalog = &house.engine.parts().catalog;

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
-use engine::{Disagreement, OfTenant, Outcome};
+use engine::{Disagreement, Kept, OfTenant, Outcome};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -152,6 +152,9 @@ pub struct RepairedView {
     #[schema(value_type = Vec<Object>)]
     pub findings: Vec<Outcome>,
     pub leftovers_deleted: u64,
+    /// Each `object` nothing refers to that is too young to be deleted, and `until` when it is.
+    #[schema(value_type = Vec<Object>)]
+    pub leftovers_kept: Vec<Kept>,
     pub after: VerifiedView,
 }
 
@@ -171,6 +174,7 @@ async fn repair(
     Ok(Json(RepairedView {
         findings: done.findings,
         leftovers_deleted: done.leftovers_deleted,
+        leftovers_kept: done.leftovers_kept,
         after: view(&gateway, &who, done.after).await?,
     }))
 }
