@@ -91,6 +91,33 @@ impl Error {
     }
 }
 
+impl Error {
+    /// Whether files of a text index are not what was written, or not there: no fault of the
+    /// machine that reads them.
+    pub(crate) fn is_of_spoilt_text(&self) -> bool {
+        use tantivy::TantivyError as Of;
+        use tantivy::directory::error::OpenReadError;
+        let spoilt = |error: &std::io::Error| {
+            use std::io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+            matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof)
+        };
+        let Self::Text { source, .. } = self else {
+            return false;
+        };
+        match &**source {
+            Of::OpenReadError(OpenReadError::IoError { io_error, .. }) => spoilt(io_error),
+            Of::IoError(error) => spoilt(error),
+            Of::OpenReadError(_)
+            | Of::DataCorruption(_)
+            | Of::IncompatibleIndex(_)
+            | Of::SchemaError(_)
+            | Of::InternalError(_)
+            | Of::DeserializeError(_) => true,
+            _ => false,
+        }
+    }
+}
+
 impl From<coordinator::Error> for Error {
     fn from(error: coordinator::Error) -> Self {
         match error.rejected::<Refusal>() {

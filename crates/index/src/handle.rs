@@ -42,7 +42,7 @@ impl Index {
     ) -> Result<Self, Error> {
         let files = Files::new(Arc::clone(&objects));
         let db = store::open(&settings, objects).await?;
-        let shelf = Shelf::new(text_folder, settings.open_texts);
+        let shelf = Shelf::open(text_folder, settings.open_texts, &db).await?;
         let store = Arc::new(Store::new(db, files, settings, shelf));
         let (handler, snapshot) = Handler::open(Arc::clone(&store)).await?;
         let delta = Pending::new(Arc::clone(&store.guards));
@@ -196,7 +196,9 @@ impl Index {
         if view.record.text_flush == 0 {
             return Ok(());
         }
-        let book = self.store.shelf.book(&self.store.db, space).await?;
+        let Store { shelf, db, .. } = &*self.store;
+        shelf.begin_writing(db).await?;
+        let book = shelf.book(db, space).await?;
         blocking(move || book.reclaim()).await
     }
 
@@ -213,10 +215,10 @@ impl Index {
     /// Brings everything accepted to both stores, then closes them.
     pub async fn close(self) -> Result<(), Error> {
         let mut drained = self.writes.shutdown().await.map_err(Error::from);
-        if drained.is_ok() {
-            drained = owe_nothing(&self.store.db).await;
-        }
         self.store.shelf.close_all().await;
+        if drained.is_ok() {
+            drained = owe_nothing(&self.store.db, &self.store.shelf).await;
+        }
         let closed = self.store.db.close().await.doing("close the database");
         drained?;
         closed

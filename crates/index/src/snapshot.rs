@@ -166,6 +166,15 @@ impl Snapshot {
         searcher.map(Some).ok_or_else(missing)
     }
 
+    /// Whether somebody has laid hands on the files of a space's text that nobody has opened yet.
+    pub(crate) async fn text_was_spoilt(&self, space: Space) -> Result<bool, Error> {
+        if lock(&self.0.texts).contains_key(&space) {
+            return Ok(false);
+        }
+        let store = &self.0.store;
+        store.shelf.was_spoilt(&store.db, space).await
+    }
+
     async fn vector(&self, view: &SpaceView, id: u32) -> Result<Option<Arc<VectorRecord>>, Error> {
         search::vector(&self.0.db, view, &self.0.store.cache, id).await
     }

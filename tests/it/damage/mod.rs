@@ -7,6 +7,8 @@ mod stores;
 
 mod tenants;
 
+mod text_files;
+
 mod whole;
 
 use std::collections::BTreeSet;

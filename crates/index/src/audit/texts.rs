@@ -4,13 +4,15 @@
 //! walk over all words adds, for each entry, a number made of word and count: the sum is the
 //! same whatever the order, and it is that of the chunk's own words if nothing was changed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::PathBuf;
 
 use model::{ChunkId, UnitName, VersionId};
+use tantivy::index::{SegmentComponent, SegmentMeta};
 use tantivy::postings::Postings as _;
 use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{DocSet as _, Searcher, SegmentReader, TERMINATED};
+use tantivy::{Directory as _, DocSet as _, Index, Searcher, SegmentReader, TERMINATED};
 
 use super::{Fault, What};
 use crate::Error;
@@ -34,12 +36,17 @@ struct Note {
 
 impl Texts {
     pub async fn read(snapshot: &Snapshot, space: Space) -> Result<Self, Error> {
+        let unread = |files_changed| Self {
+            searcher: None,
+            found: HashMap::new(),
+            files_changed,
+        };
+        // Asked before it is opened, which would make it again.
+        if snapshot.text_was_spoilt(space).await? {
+            return Ok(unread(true));
+        }
         let Some(searcher) = snapshot.searcher(space).await? else {
-            return Ok(Self {
-                searcher: None,
-                found: HashMap::new(),
-                files_changed: false,
-            });
+            return Ok(unread(false));
         };
         let walked = searcher.clone();
         let (found, files_changed) = blocking(move || walk(&walked)).await?;
@@ -93,9 +100,8 @@ impl Texts {
 }
 
 fn walk(searcher: &Searcher) -> Result<(HashMap<u32, Note>, bool), Error> {
-    let spoilt = searcher.index().validate_checksum().doing("check")?;
     let mut found = HashMap::new();
-    if !spoilt.is_empty() {
+    if !is_whole(searcher.index())? {
         return Ok((found, true));
     }
     for segment in searcher.segment_readers() {
@@ -113,6 +119,69 @@ fn walk(searcher: &Searcher) -> Result<(HashMap<u32, Note>, bool), Error> {
         }
     }
     Ok((found, false))
+}
+
+/// How often files are looked at again that were merged meanwhile.
+const LOOKS: usize = 8;
+
+/// Whether the files of an index are those that were written. Merging replaces some at any time:
+/// what is missing counts while it is still named by the head.
+fn is_whole(index: &Index) -> Result<bool, Error> {
+    for _ in 0..LOOKS {
+        let before = files(index);
+        match &before {
+            Ok(files) if is_as_written(index, files)? => return Ok(true),
+            Ok(_) => {}
+            Err(error) if error.is_of_spoilt_text() => return Ok(false),
+            Err(_) => return before.map(|_| false),
+        }
+        if files(index).ok() == before.ok() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+const PARTS: [SegmentComponent; 7] = [
+    SegmentComponent::Postings,
+    SegmentComponent::Positions,
+    SegmentComponent::Terms,
+    SegmentComponent::Store,
+    SegmentComponent::FastFields,
+    SegmentComponent::FieldNorms,
+    SegmentComponent::Delete,
+];
+
+/// Those of its segments, by name.
+fn files(index: &Index) -> Result<BTreeSet<PathBuf>, Error> {
+    let managed = index.directory().list_managed_files();
+    let metas = index.load_metas().doing("read the head")?;
+    let of = |segment: &SegmentMeta| PARTS.map(|part| segment.relative_path(part));
+    let named = metas.segments.iter().flat_map(of);
+    Ok(named.filter(|name| managed.contains(name)).collect())
+}
+
+fn is_as_written(index: &Index, files: &BTreeSet<PathBuf>) -> Result<bool, Error> {
+    let metas = index.load_metas().doing("read the head")?;
+    let postings = |one: &SegmentMeta| one.relative_path(SegmentComponent::Postings);
+    // What the list of files does not have is not looked at.
+    if !metas
+        .segments
+        .iter()
+        .all(|one| files.contains(&postings(one)))
+    {
+        return Ok(false);
+    }
+    // One that is open can be read when its name is gone.
+    let there = |name: &PathBuf| index.directory().exists(name).unwrap_or(true);
+    if !files.iter().all(there) {
+        return Ok(false);
+    }
+    match index.validate_checksum().doing("check") {
+        Ok(spoilt) => Ok(spoilt.is_empty()),
+        Err(error) if error.is_of_spoilt_text() => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 const WALKED: [(u8, Field); 3] = [(0, FIELDS.body), (1, FIELDS.version), (2, FIELDS.unit)];

@@ -11,7 +11,8 @@ use crate::place::Space;
 use crate::slate::key;
 use crate::slate::record::{Changed, Redo, SpaceRecord};
 use crate::slate::store::{self, Rows};
-use crate::text::rebuild;
+use crate::text::shelf::blocking;
+use crate::text::{Shelf, rebuild};
 
 /// Answers with the flushes whose redo records are no longer needed.
 pub async fn catch_up(store: &Store, view: &DbSnapshot) -> Result<Vec<u64>, Error> {
@@ -45,13 +46,18 @@ pub async fn catch_up(store: &Store, view: &DbSnapshot) -> Result<Vec<u64>, Erro
     Ok(flushes)
 }
 
-/// Nothing is left to do for any text: without a record, opening looks into none of them.
-pub async fn owe_nothing(db: &Db) -> Result<(), Error> {
+/// Nothing is left to do for any text: without a record, opening looks into none of them. Where
+/// each is known to be whole, the store says so.
+pub async fn owe_nothing(db: &Db, shelf: &Shelf) -> Result<(), Error> {
     let view = db.snapshot().doing("take a snapshot")?;
     let mut rows = Rows::under(&view, &[key::REDO]).await?;
     let mut batch = WriteBatch::new();
     while let Some((key, _)) = rows.next().await? {
         batch.delete(key);
+    }
+    let marked = store::get(&view, key::WHOLE).await?.is_some();
+    if !marked && shelf.are_whole(&with_text(&view).await?).await {
+        batch.put(key::WHOLE, []);
     }
     if batch.is_empty() {
         return Ok(());
@@ -62,6 +68,16 @@ pub async fn owe_nothing(db: &Db) -> Result<(), Error> {
         db.flush().await
     });
     written.await.doing("write the last flush")
+}
+
+async fn with_text(view: &DbSnapshot) -> Result<Vec<Space>, Error> {
+    let mut spaces = Vec::new();
+    let mut rows = Rows::under(view, &[key::SPACE]).await?;
+    while let Some((key, bytes)) = rows.next().await? {
+        let text = SpaceRecord::read(&bytes).is_ok_and(|record| record.text_flush > 0);
+        spaces.extend(key::read_space(&key[1..]).filter(|_| text));
+    }
+    Ok(spaces)
 }
 
 fn read_flush(key: &[u8]) -> Result<u64, Error> {
@@ -94,5 +110,7 @@ async fn catch_up_space(
         .range(at + 1..)
         .flat_map(|(_, changed)| changed.iter().cloned())
         .collect();
-    rebuild::changed(view, space, &book, wanted, &missing).await
+    rebuild::changed(view, space, &book, wanted, &missing).await?;
+    // It is opened anew when it is needed: no merge may still write then.
+    blocking(move || book.close()).await
 }

@@ -134,6 +134,9 @@ impl Handler {
         let mut draft = Draft::new(&self.store, &at.snapshot, flush);
         draft.take(delta).await?;
         let (batch, views, text) = draft.finish(&at.done).await?;
+        if !text.is_empty() {
+            self.store.shelf.begin_writing(&self.store.db).await?;
+        }
         // Opened before anything changes, so that every snapshot gets them as they were.
         let mut books = HashMap::new();
         for space in text.spaces() {

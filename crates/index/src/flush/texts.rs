@@ -35,6 +35,10 @@ impl TextWork {
         Arc::make_mut(self.docs.entry(*space).or_default())
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.redo.is_empty() && self.rebuild.is_empty()
+    }
+
     /// The spaces whose text changes.
     pub fn spaces(&self) -> Vec<Space> {
         let mut spaces: Vec<Space> = self.redo.changed.iter().map(|one| one.space).collect();

@@ -4,6 +4,7 @@
 //! 01                                              what the store is: format, last flush
 //! 02 | flush 8                                    redo: units whose text this flush changed
 //! 03                                              nothing, ever: deleted to have something to write
+//! 04                                              there while every text is as a process left it that came to its end
 //! 10 | space 48 | version 16                      version: number, state, totals
 //! 11 | space 48 | version 16 | unit | 00          unit: fence, ids, totals
 //! 12 | space 48 | version 16 | unit | 00 | ord 4  chunk: text and place
@@ -31,6 +32,7 @@ use crate::place::{Scope, Space};
 pub const META: &[u8] = &[0x01];
 pub const REDO: u8 = 0x02;
 pub const NOTHING: &[u8] = &[0x03];
+pub const WHOLE: &[u8] = &[0x04];
 pub const VERSION: u8 = 0x10;
 pub const UNIT: u8 = 0x11;
 pub const CHUNK: u8 = 0x12;
@@ -204,6 +206,7 @@ mod tests {
         let input = ContentHash::from_bytes([0xee; 32]);
         assert_eq!(spell(META), "01");
         assert_eq!(spell(&redo(258)), "020000000000000102");
+        assert_eq!(spell(WHOLE), "04");
         assert_eq!(spell(&of_version(VERSION, &space(), version)), "10TKGV");
         assert_eq!(
             spell(&of_unit(UNIT, &space(), version, &unit)),

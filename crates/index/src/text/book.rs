@@ -15,7 +15,8 @@ use tantivy::schema::{
     FAST, Field, INDEXED, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions,
 };
 use tantivy::{
-    Index, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, TantivyError, Term,
+    Directory as _, Index, IndexMeta, IndexReader, IndexWriter, ReloadPolicy, Searcher,
+    TantivyDocument, TantivyError, Term,
 };
 
 use crate::Error;
@@ -109,10 +110,43 @@ impl Book {
         })
     }
 
+    /// How far the text in a folder has come, with nothing made there that is not there: `None`
+    /// where there is no folder, or nothing in it.
+    pub fn look(folder: &Path) -> Result<Option<u64>, Error> {
+        let mut there = match std::fs::read_dir(folder) {
+            Ok(there) => there,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error).doing("list the folder"),
+        };
+        if there.next().is_none() {
+            return Ok(None);
+        }
+        let directory = MmapDirectory::open(folder)
+            .map_err(TantivyError::from)
+            .doing("open the folder")?;
+        let index = Index::open(directory).doing("open")?;
+        index.tokenizers().register(joined::NAME, Joined::default());
+        let reader: IndexReader = index
+            .reader_builder()
+            .reload_policy(ReloadPolicy::Manual)
+            .try_into()
+            .doing("open")?;
+        drop(reader);
+        let metas = index.load_metas().doing("read the head")?;
+        Ok(Some(flush_of(&metas).unwrap_or(0)))
+    }
+
+    /// Nothing writes here any more, and what was written outlasts a power cut, names of files
+    /// included.
+    pub fn close(&self) -> Result<(), Error> {
+        self.settle()?;
+        self.directory.sync_directory().doing("sync the folder")
+    }
+
     /// The flush whose text is complete here; `None` before the first.
     pub fn flush(&self) -> Result<Option<u64>, Error> {
         let metas = self.index.load_metas().doing("read the head")?;
-        Ok(metas.payload.and_then(|payload| payload.parse().ok()))
+        Ok(flush_of(&metas))
     }
 
     pub fn searcher(&self) -> Searcher {
@@ -193,7 +227,7 @@ impl Book {
     }
 
     /// Waits for merges under way: they write what they read when they began.
-    fn settle(&self) -> Result<(), Error> {
+    pub fn settle(&self) -> Result<(), Error> {
         let mut slot = self.writer.lock().expect("a commit does not panic");
         let waited = slot.take().map(IndexWriter::wait_merging_threads);
         waited.transpose().doing("merge").map(drop)
@@ -245,6 +279,10 @@ impl Book {
         }
         Ok(())
     }
+}
+
+fn flush_of(head: &IndexMeta) -> Option<u64> {
+    head.payload.as_ref()?.parse().ok()
 }
 
 fn term(version: VersionId, unit: Option<&UnitName>) -> Term {

@@ -1,19 +1,25 @@
 //! Text indexes, opened when first needed, a bounded number at a time.
 //!
 //! An index that is opened lags behind SlateDB only if a crash or a hand took
-//! something from its folder; then it is rebuilt before anybody sees it.
+//! something from its folder; then it is rebuilt before anybody sees it. Which
+//! of the two it was is known while all texts are as a process left them that
+//! came to its end: then it was a hand, and an audit says so. The store knows
+//! by a mark, which goes before any text is written and comes back when all are
+//! closed.
 //!
 //! A snapshot needs each text index as it was at its flush. One that was not
 //! open then has not changed since, for a change would have opened it: so the
 //! moment an index is opened, before anything can change it, its searcher is
 //! given to every snapshot that lacks it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use slatedb::Db;
+use slatedb::{Db, DbSnapshot};
 use tantivy::Searcher;
+use tokio::task::JoinHandle;
 
 use crate::Error;
 use crate::error::Doing;
@@ -31,6 +37,10 @@ pub struct Shelf {
     limit: usize,
     open: tokio::sync::Mutex<Open>,
     snapshots: Mutex<Vec<Weak<Texts>>>,
+    /// Whether every text was whole when this began.
+    left_whole: AtomicBool,
+    /// Whether the store still says so.
+    marked: tokio::sync::Mutex<bool>,
 }
 
 #[derive(Default)]
@@ -38,15 +48,66 @@ struct Open {
     books: HashMap<Space, (Arc<Book>, u64)>,
     /// Counts uses, to know which was used last.
     uses: u64,
+    /// All that were ever open: they are whole.
+    seen: HashSet<Space>,
+    /// Closed, and perhaps still merging: none of them is opened before that has ended.
+    closing: HashMap<Space, JoinHandle<Result<(), Error>>>,
 }
 
 impl Shelf {
-    pub fn new(folder: PathBuf, limit: usize) -> Self {
-        Self {
+    /// Of all texts below a folder, at most so many open at a time.
+    pub async fn open(folder: PathBuf, limit: usize, db: &Db) -> Result<Self, Error> {
+        let view = db.snapshot().doing("take a snapshot")?;
+        let whole = store::get(&view, key::WHOLE).await?.is_some();
+        Ok(Self {
             folder,
             limit: limit.max(1),
             open: tokio::sync::Mutex::default(),
             snapshots: Mutex::default(),
+            left_whole: AtomicBool::new(whole),
+            marked: tokio::sync::Mutex::new(whole),
+        })
+    }
+
+    /// To be called before any text is written outside of what is owed to the store: a crash may
+    /// leave it behind from here on.
+    pub async fn begin_writing(&self, db: &Db) -> Result<(), Error> {
+        let mut marked = self.marked.lock().await;
+        if *marked {
+            #[expect(clippy::disallowed_methods, reason = "this is the mark")]
+            let written = durable::effect("index.unmark", async {
+                db.delete(key::WHOLE).await?;
+                db.flush().await
+            });
+            written.await.doing("write that text changes")?;
+            *marked = false;
+        }
+        Ok(())
+    }
+
+    /// Whether every one of these is whole: left so, or opened since.
+    pub async fn are_whole(&self, spaces: &[Space]) -> bool {
+        let open = self.open.lock().await;
+        self.left_whole.load(Ordering::Relaxed)
+            || spaces.iter().all(|space| open.seen.contains(space))
+    }
+
+    /// Whether files of a text that was left whole are gone or not what they were. It stays as
+    /// it is until it is opened. One with no files at all has yet to be made.
+    pub async fn was_spoilt(&self, db: &Db, space: Space) -> Result<bool, Error> {
+        let mut open = self.open.lock().await;
+        self.closed(&mut open, &space).await;
+        let whole = self.left_whole.load(Ordering::Relaxed) || open.seen.contains(&space);
+        if open.books.contains_key(&space) || !whole {
+            return Ok(false);
+        }
+        let view = db.snapshot().doing("take a snapshot")?;
+        let wanted = read_record(&view, space).await?.text_flush;
+        let folder = self.folder(&space);
+        match blocking(move || Book::look(&folder)).await {
+            Ok(flush) => Ok(flush.is_some_and(|flush| flush < wanted)),
+            Err(error) if error.is_of_spoilt_text() => Ok(true),
+            Err(error) => Err(error),
         }
     }
 
@@ -72,8 +133,10 @@ impl Shelf {
             *used = now;
             return Ok(Arc::clone(book));
         }
+        self.closed(&mut open, &space).await;
         let book = self.open_book(db, space).await?;
         self.hand_out(space, &book);
+        open.seen.insert(space);
         open.books.insert(space, (Arc::clone(&book), now));
         close_oldest(&mut open, self.limit);
         Ok(book)
@@ -86,10 +149,7 @@ impl Shelf {
 
     async fn open_book(&self, db: &Db, space: Space) -> Result<Arc<Book>, Error> {
         let view = db.snapshot().doing("take a snapshot")?;
-        let record = match store::get(&view, key::of_space(key::SPACE, &space)).await? {
-            Some(bytes) => SpaceRecord::read(&bytes)?,
-            None => SpaceRecord::default(),
-        };
+        let record = read_record(&view, space).await?;
         let folder = self.folder(&space);
         let opened = open_blocking(folder.clone()).await;
         let book = match opened.and_then(|book| Ok((book.flush()?.unwrap_or(0), book))) {
@@ -106,10 +166,12 @@ impl Shelf {
             Err(error) if error.is_transient() => return Err(error),
             Err(error) => {
                 tracing::warn!(?space, %error, "text index cannot be read");
+                self.begin_writing(db).await?;
                 remove(&folder).doing("remove a broken index")?;
                 open_blocking(folder).await?
             }
         };
+        self.begin_writing(db).await?;
         rebuild::all(&view, space, &book, record.text_flush).await?;
         Ok(book)
     }
@@ -125,19 +187,58 @@ impl Shelf {
     /// Drops a space's index and its folder.
     pub async fn remove(&self, space: &Space) -> Result<(), Error> {
         let mut open = self.open.lock().await;
-        open.books.remove(space);
+        // Whoever is in the midst of something holds it still: a merge that ended later would
+        // put its own head into the folder, over that of the index made there next.
+        open.close(space);
+        self.closed(&mut open, space).await;
         remove(&self.folder(space)).doing("remove an index")
+    }
+
+    /// Waits for the end of what a closed index still writes.
+    async fn closed(&self, open: &mut Open, space: &Space) {
+        let Some(closing) = open.closing.remove(space) else {
+            return;
+        };
+        if let Err(error) = closing.await.unwrap_or(Err(Error::Stopped)) {
+            tracing::warn!(?space, %error, "a text index did not close well");
+            // What it has on the disk is not known, and so no longer that all is whole.
+            open.seen.remove(space);
+            self.left_whole.store(false, Ordering::Relaxed);
+        }
     }
 
     pub async fn open_spaces(&self) -> Vec<Space> {
         self.open.lock().await.books.keys().copied().collect()
     }
 
+    /// Returns when none is open and all they wrote is on the disk.
     pub async fn close_all(&self) {
-        let books: Vec<_> = self.open.lock().await.books.drain().collect();
-        // Dropping a writer joins its threads.
-        let dropped = tokio::task::spawn_blocking(move || drop(books));
-        dropped.await.unwrap_or_default();
+        let mut open = self.open.lock().await;
+        let books: Vec<_> = open.books.keys().copied().collect();
+        for space in &books {
+            open.close(space);
+        }
+        let closing: Vec<_> = open.closing.keys().copied().collect();
+        for space in &closing {
+            self.closed(&mut open, space).await;
+        }
+    }
+}
+
+impl Open {
+    /// Begins to close one, if it is open.
+    fn close(&mut self, space: &Space) {
+        if let Some((book, _)) = self.books.remove(space) {
+            let closing = tokio::task::spawn_blocking(move || book.close());
+            self.closing.insert(*space, closing);
+        }
+    }
+}
+
+async fn read_record(view: &DbSnapshot, space: Space) -> Result<SpaceRecord, Error> {
+    match store::get(view, key::of_space(key::SPACE, &space)).await? {
+        Some(bytes) => SpaceRecord::read(&bytes),
+        None => Ok(SpaceRecord::default()),
     }
 }
 
@@ -152,7 +253,7 @@ fn close_oldest(open: &mut Open, limit: usize) {
         let Some(space) = oldest.map(|(space, _)| *space) else {
             return;
         };
-        open.books.remove(&space);
+        open.close(&space);
     }
 }
 

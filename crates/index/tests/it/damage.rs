@@ -1,8 +1,10 @@
 //! A record that cannot be read costs what it held, and nothing else.
 
-use index::{Flush, Index, IndexedChunk, Settings};
+use std::path::{Path, PathBuf};
 
-use crate::kit::{chunk, live, open_with, place, replace, space};
+use index::{Flush, Index, IndexedChunk, Settings, What};
+
+use crate::kit::{chunk, live, open_with, place, replace, space, version};
 use crate::sweep::{VECTOR, spoil_at};
 
 /// Few, so that a compaction has to look at each of them.
@@ -59,5 +61,120 @@ async fn a_vector_that_cannot_be_read_stops_neither_clustering_nor_compaction_no
     index.compact(space(1), &live([1, 2])).await.unwrap();
     write(&index, 3, FIRST).await;
     assert_eq!(found(&index).await, 2 * FIRST + 2 * OTHERS - 2);
+    index.close().await.unwrap();
+}
+
+fn postings(folder: &Path) -> Option<PathBuf> {
+    let mut entries = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|one| one.unwrap().path());
+    entries.find_map(|path| match path.is_dir() {
+        true => postings(&path),
+        false => path
+            .extension()
+            .is_some_and(|end| end == "idx")
+            .then_some(path),
+    })
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(std::fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}
+
+/// What the audit says of the text as a whole.
+async fn text_faults(index: &Index) -> Vec<What> {
+    let snapshot = index.snapshot(Flush(0)).await.unwrap();
+    let mut audit = snapshot.audit(space(1)).await.unwrap();
+    for version in audit.versions().await.unwrap() {
+        audit.version(version).await.unwrap();
+    }
+    let strays = audit.strays().await.unwrap();
+    strays.into_iter().map(|fault| fault.what).collect()
+}
+
+#[tokio::test]
+async fn a_file_that_vanishes_beneath_an_open_text_index_is_a_fault_and_no_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open_with(folder.path(), settings()).await;
+    write(&index, 0, FIRST).await;
+    assert_eq!(text_faults(&index).await, []);
+    let file = postings(&folder.path().join("text")).expect("there are words");
+    std::fs::remove_file(file).unwrap();
+    assert_eq!(text_faults(&index).await, [What::TextFiles]);
+    let receipt = index.rebuild_text(space(1)).await.unwrap();
+    receipt.durable().await.unwrap();
+    assert_eq!(text_faults(&index).await, []);
+    index.close().await.unwrap();
+}
+
+/// What a process would leave behind if it was killed now, and somebody then took the postings.
+fn killed_and_spoilt(living: &Path, dead: &Path) {
+    copy(living, dead);
+    std::fs::remove_file(postings(&dead.join("text")).expect("there are words")).unwrap();
+}
+
+/// After a crash what is behind is caught up with or made again, and nobody's fault: also when
+/// the first to come after it has looked at no text, and when it died long after its last word.
+#[tokio::test]
+async fn a_text_index_spoilt_in_a_crash_is_made_again_and_not_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let [living, early, late] = ["living", "early", "late"].map(|name| folder.path().join(name));
+    let index = open_with(&living, settings()).await;
+    write(&index, 0, FIRST).await;
+    killed_and_spoilt(&living, &early);
+    let sealed = index.seal(space(1), version(0)).await.unwrap();
+    sealed.durable().await.unwrap();
+    killed_and_spoilt(&living, &late);
+    index.close().await.unwrap();
+    for dead in [early, late] {
+        let index = open_with(&dead, settings()).await;
+        index.close().await.unwrap();
+        let index = open_with(&dead, settings()).await;
+        assert_eq!(text_faults(&index).await, [], "{}", dead.display());
+        index.close().await.unwrap();
+    }
+}
+
+/// One life ends in order, the next dies at a write of its own.
+#[tokio::test]
+async fn a_crash_after_an_orderly_end_is_no_fault_of_the_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let [living, dead] = ["living", "dead"].map(|name| folder.path().join(name));
+    let index = open_with(&living, settings()).await;
+    write(&index, 0, FIRST).await;
+    index.close().await.unwrap();
+    let index = open_with(&living, settings()).await;
+    index.compact(space(1), &live(0..9)).await.unwrap();
+    killed_and_spoilt(&living, &dead);
+    index.close().await.unwrap();
+    let index = open_with(&dead, settings()).await;
+    assert_eq!(text_faults(&index).await, []);
+    index.close().await.unwrap();
+}
+
+/// A closed text is looked at like one nobody has opened, and with another open in its place.
+#[tokio::test]
+async fn a_file_that_vanishes_from_a_text_that_was_put_aside_is_a_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    let one_at_a_time = Settings {
+        open_texts: 1,
+        ..settings()
+    };
+    let index = open_with(folder.path(), one_at_a_time).await;
+    write(&index, 0, FIRST).await;
+    let file = postings(&folder.path().join("text")).expect("there are words");
+    let other = place(space(4), 0, "u");
+    let receipt = replace(&index, other, 1, chunks(FIRST)).await.unwrap();
+    receipt.durable().await.unwrap();
+    std::fs::remove_file(file).unwrap();
+    assert_eq!(text_faults(&index).await, [What::TextFiles]);
     index.close().await.unwrap();
 }
