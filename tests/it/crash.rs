@@ -12,8 +12,8 @@ use sqlx::{Connection as _, PgConnection};
 
 use crate::mill::{Catalog, Folder, Mill, path, text};
 
-/// Files of every kind there is; one has several units, one cannot be read. More of them
-/// where that was asked for.
+/// Files of every kind there is; one has several units, one is read in pieces, one cannot be
+/// read. More of them where that was asked for.
 fn mixed() -> Folder {
     let asked = std::env::var("GRISTMILL_FAULT_DOCUMENTS").is_ok();
     let folder = Folder::of(&[("broken.pdf", "%PDF-1.7 and nothing more")]);
@@ -21,6 +21,10 @@ fn mixed() -> Folder {
     let line = |n: usize| format!("Sack {n} was weighed, {} grains in it.\n\n", n * n);
     let long: String = (0..1_800).map(line).collect();
     folder.write("long.md", &format!("# Sacks\n\n{long}"));
+    // More than a slice of text in its first piece, and hardly any in the others.
+    let many: String = (0..8_000).map(line).collect();
+    let blank = "\n".repeat(2 << 20);
+    folder.write("large.txt", &format!("{many}{blank}{long}"));
     folder
 }
 
@@ -50,6 +54,7 @@ fn dying_at_every_durable_effect_changes_nothing() {
         "index.flush",
         "index.text",
         "objects.put",
+        "objects.put_progress",
     ];
     for point in expected {
         assert!(points.contains(point), "{point} is not among {points:?}");

@@ -6,7 +6,8 @@ use catalog::{Activation, Claim, RunStats, UnitRow, Version};
 use index::{Fence, Flush, Space, UnitPlace};
 use model::FollowUps;
 
-use crate::{Engine, Error};
+use crate::objects::Key;
+use crate::{Engine, Error, pieces};
 
 impl Engine {
     pub(crate) async fn finalize(&self, claim: &Claim, pass: u32) -> Result<FollowUps, Error> {
@@ -39,6 +40,11 @@ impl Engine {
             flush: flush.0,
             stats: stats(&units),
         };
+        if version.size >= pieces::LARGE {
+            // Here and not in Prep: whoever dies in between comes by again.
+            let progress = Key::progress(claim.tenant, version.id, pass);
+            self.parts.objects.delete(&progress).await?;
+        }
         let brought = (activation.stats.chunks_created, version.size);
         let now = self.parts.clock.now();
         self.parts.catalog.activate(claim, activation, now).await?;

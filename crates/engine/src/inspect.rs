@@ -8,7 +8,7 @@ use parse::{Format, Hints, Slice};
 use sandbox::Reading;
 
 use crate::intake::Staged;
-use crate::pieces::ranges;
+use crate::pieces::{cut, ranges};
 use crate::{Engine, Error};
 
 /// A large text, slice by slice.
@@ -64,7 +64,7 @@ impl Engine {
         Ok(Slices {
             format: reading.format(),
             reading: Some(reading),
-            pieces: ranges(&self.parts.objects, key, staged.size).boxed(),
+            pieces: ranges(&self.parts.objects, key, cut(0..staged.size)).boxed(),
         })
     }
 }

@@ -59,7 +59,7 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::{Disposition, Error};
 pub use figures::Figures;
 pub use objects::Objects;
-pub use pieces::Said;
+pub use pieces::{Reads, Said};
 pub use removal::{Purged, Residue};
 pub use repair::{Kept, Outcome, Repaired};
 pub use stage::{Passing, Stage};
@@ -147,6 +147,7 @@ pub struct Engine {
     others: Vec<Model>,
     reranker: Option<Arc<dyn Reranker>>,
     reranks: Mutex<rerank::Counts>,
+    reads: Mutex<Reads>,
     readers: Readers,
     artist: Arc<Artist>,
     ahead: Ahead,
@@ -185,6 +186,7 @@ impl Engine {
             others: Vec::new(),
             reranker: None,
             reranks: Mutex::default(),
+            reads: Mutex::default(),
             readers: Readers::default(),
             news: watch::Sender::new(0),
             passings: broadcast::Sender::new(stage::BEHIND),

@@ -7,6 +7,7 @@
 //! versions/<tenant>/<version>/<pass>.text       normalised text
 //! versions/<tenant>/<version>/<pass>.parsed     atoms and structure, as JSON
 //! versions/<tenant>/<version>/<pass>.unit.<u>   one artifact per unit, as JSON
+//! versions/<tenant>/<version>/<pass>.progress   how far Prep of a large text is, until Finalize
 //! cache/<tenant>/<version>/pages/<n>@<dpi>.png  page images, made again when gone
 //! cache/<tenant>/<version>/printed.pdf          what a document without pages is printed on
 //! cache/<tenant>/<version>/printed.parsed       where its words stand on that, as JSON
@@ -122,6 +123,18 @@ impl Key {
         )))
     }
 
+    pub fn progress(tenant: TenantId, version: VersionId, pass: u32) -> Self {
+        Self(Path::from(format!(
+            "versions/{tenant}/{version}/{pass}.progress"
+        )))
+    }
+
+    /// Whether it may go at any time without being missed.
+    pub fn is_progress(&self) -> bool {
+        let name = self.0.filename().unwrap_or_default();
+        name.ends_with(".progress") && !name.contains(".unit.")
+    }
+
     /// Everything cached of a tenant's versions.
     pub fn all_cached(tenant: TenantId) -> Self {
         Self(Path::from(format!("cache/{tenant}")))
@@ -163,6 +176,15 @@ impl Objects {
 
     pub async fn put(&self, key: &Key, bytes: Bytes) -> Result<(), Error> {
         durable::effect("objects.put", self.0.put(&key.0, PutPayload::from(bytes)))
+            .await
+            .map_err(failed("write", key))?;
+        Ok(())
+    }
+
+    /// As [`Objects::put`], under a name of its own among the crash points.
+    pub async fn put_progress(&self, key: &Key, bytes: Bytes) -> Result<(), Error> {
+        let put = self.0.put(&key.0, PutPayload::from(bytes));
+        durable::effect("objects.put_progress", put)
             .await
             .map_err(failed("write", key))?;
         Ok(())

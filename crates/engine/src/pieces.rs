@@ -3,30 +3,80 @@
 //! The child turns pieces into slices, slices are tiled into units, and text, atoms and units
 //! leave as objects while the next piece is read. What is kept of the whole is the outline
 //! and the names of its units. The artifacts are those the whole text would have given.
+//!
+//! How far it is gets stored now and then, so that a Prep after one that died goes on there:
+//! units that have left stay, and text and atoms up to there are put together from them.
+
+mod progress;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::MutexGuard;
 
 use bytes::Bytes;
 use catalog::{Artifacts, Prepared, Version};
 use futures::{Stream, StreamExt, TryStreamExt, future, stream};
-use model::{Atom, AtomKind, ContentHash, PageSize, Parsed, Section, Unit, Warning};
-use parse::{Format, Hints, Slice};
+use model::{Atom, AtomKind, ContentHash, PageSize, Parsed, Section, Unit, UnitName, Warning};
+use parse::{Checkpoint, Format, Hints, Slice};
 use pipeline::structure::Outline;
-use pipeline::units::Tiler;
+use pipeline::units::{Joiner, Tiler};
 use sandbox::Reading;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 
-use crate::objects::{Key, PutStreamError};
+use crate::objects::{self, Key, PutStreamError};
 use crate::prep::{WRITES_IN_FLIGHT, write_unit};
 use crate::{Engine, Error, Objects};
+use progress::{Noted, Progress};
 
 /// A smaller text is sooner read in one go.
-const LARGE: u64 = 2 << 20;
+pub(crate) const LARGE: u64 = 2 << 20;
 const PIECE: u64 = 1 << 20;
 /// Pieces asked for ahead of the one at hand.
 const READ_AHEAD: usize = 2;
+/// Units read again at the same time.
+const READS_IN_FLIGHT: usize = 8;
+
+/// What was read of large texts since the start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reads {
+    pub pieces: u64,
+    pub bytes: u64,
+    /// How often it went on where an earlier Prep had stopped.
+    pub resumes: u64,
+}
+
+/// Where a Prep begins.
+enum Start<'e> {
+    Anew(Reading<'e>),
+    At(Box<Progress>, Noted),
+}
+
+/// Why a Prep in pieces came to no end.
+enum Broken {
+    /// What it was to go on from does not hold any more.
+    Stale,
+    Failed(Error),
+}
+
+impl From<Error> for Broken {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<objects::Error> for Broken {
+    fn from(error: objects::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<sandbox::Error> for Broken {
+    fn from(error: sandbox::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
 
 impl Engine {
     /// `None` if the version is small, or of a kind that is read only as a whole.
@@ -41,6 +91,18 @@ impl Engine {
         if size < LARGE {
             return Ok(None);
         }
+        if let Some((progress, noted)) = progress::find(objects, version, pass).await? {
+            let (next_unit, next_byte) = (progress.state.made.units.len(), progress.next_byte);
+            tracing::info!(version_id = %version.id, next_unit, next_byte, "prep goes on where one stopped");
+            let start = Start::At(Box::new(progress), noted);
+            match self.in_pieces(version, pass, size, start).await {
+                Ok(prepared) => return Ok(Some(prepared)),
+                Err(Broken::Failed(error)) => return Err(error),
+                Err(Broken::Stale) => {
+                    tracing::warn!(version_id = %version.id, "it was not as it was left, and is begun again");
+                }
+            }
+        }
         let head = 0..(Format::HEAD_BYTES as u64).min(size);
         let head = objects.range(&original, head).await?;
         let hints = Hints {
@@ -50,37 +112,67 @@ impl Engine {
         let Some(reading) = self.parts.sandbox.stream(&head, hints).await? else {
             return Ok(None);
         };
+        let begun = self.in_pieces(version, pass, size, Start::Anew(reading));
+        match begun.await {
+            Ok(prepared) => Ok(Some(prepared)),
+            Err(Broken::Failed(error)) => Err(error),
+            Err(Broken::Stale) => Err(Error::StageStopped),
+        }
+    }
+
+    async fn in_pieces(
+        &self,
+        version: &Version,
+        pass: u32,
+        size: u64,
+        start: Start<'_>,
+    ) -> Result<Prepared, Broken> {
+        let objects = &self.parts.objects;
         let (tenant, id) = (version.tenant, version.id);
         let (text, text_written) = outlet(objects, Key::text(tenant, id, pass));
         let (parsed, parsed_written) = outlet(objects, Key::parsed(tenant, id, pass));
         let work = Work {
-            objects,
+            engine: self,
+            version,
             pass,
-            unit_key: &|unit: &Unit| Key::unit(tenant, id, pass, &unit.name),
             text,
             parsed,
-            tiler: Tiler::default(),
-            outline: Outline::default(),
-            said: Said::default(),
-            made: Made::default(),
+            state: State::default(),
+            noted: Noted::default(),
         };
-        let read = work.read(reading, ranges(objects, &original, size));
-        let (prepared, (), ()) = future::try_join3(read, text_written, parsed_written).await?;
-        Ok(Some(prepared))
+        let read = work.run(start, size);
+        let written = future::try_join(text_written, parsed_written);
+        let written = async { written.await.map_err(Broken::Failed) };
+        let (prepared, _) = future::try_join(read, written).await?;
+        Ok(prepared)
     }
+
+    /// What was read of large texts since the start.
+    pub fn reads(&self) -> Reads {
+        *self.read_so_far()
+    }
+
+    fn read_so_far(&self) -> MutexGuard<'_, Reads> {
+        self.reads
+            .lock()
+            .expect("nothing panics while it holds the counts")
+    }
+}
+
+/// A range in pieces.
+pub(crate) fn cut(range: Range<u64>) -> impl Iterator<Item = Range<u64>> + Send {
+    let starts = range.clone().step_by(PIECE as usize);
+    starts.map(move |start| start..(start + PIECE).min(range.end))
 }
 
 /// An object in pieces, read ahead of whoever takes them.
 pub(crate) fn ranges<'o>(
     objects: &'o Objects,
     key: &'o Key,
-    size: u64,
+    ranges: impl Iterator<Item = Range<u64>> + Send + 'o,
 ) -> impl Stream<Item = Result<Bytes, Error>> + Unpin + Send + 'o {
-    let starts = (0..size).step_by(PIECE as usize);
-    let pieces = stream::iter(starts).map(move |start| async move {
-        let range = start..(start + PIECE).min(size);
-        Ok(objects.range(key, range).await?)
-    });
+    let pieces =
+        stream::iter(ranges).map(move |range| async move { Ok(objects.range(key, range).await?) });
     Box::pin(pieces.buffered(READ_AHEAD))
 }
 
@@ -119,7 +211,7 @@ fn outlet(objects: &Objects, key: Key) -> (Outlet, impl Future<Output = Result<(
 }
 
 /// What a text says of itself, gathered slice by slice.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Said {
     title: Option<String>,
     /// The first of the outermost headings so far.
@@ -167,37 +259,114 @@ impl Said {
 }
 
 /// What has left already.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Made {
     atoms: u64,
     bytes: u64,
-    units: Vec<(model::UnitName, u32)>,
-    hashes: Vec<(model::UnitName, ContentHash)>,
+    units: Vec<MadeUnit>,
 }
 
-struct Work<'o> {
-    objects: &'o Objects,
-    pass: u32,
-    unit_key: &'o (dyn Fn(&Unit) -> Key + Sync),
-    text: Outlet,
-    parsed: Outlet,
+#[derive(Serialize, Deserialize)]
+struct MadeUnit {
+    name: UnitName,
+    index: u32,
+    hash: ContentHash,
+}
+
+/// All that is remembered from slice to slice.
+#[derive(Default, Serialize, Deserialize)]
+struct State {
     tiler: Tiler,
     outline: Outline,
     said: Said,
     made: Made,
 }
 
-impl Work<'_> {
+struct Work<'e> {
+    engine: &'e Engine,
+    version: &'e Version,
+    pass: u32,
+    text: Outlet,
+    parsed: Outlet,
+    state: State,
+    noted: Noted,
+}
+
+impl<'e> Work<'e> {
+    async fn run(mut self, start: Start<'e>, size: u64) -> Result<Prepared, Broken> {
+        self.parsed.write("{\"atoms\":[").await?;
+        let (reading, from, next_byte) = match start {
+            Start::Anew(reading) => (reading, 0, 0),
+            Start::At(progress, noted) => {
+                let Progress {
+                    next_byte,
+                    parser,
+                    state,
+                    ..
+                } = *progress;
+                self.state = state;
+                self.noted = noted;
+                self.write_again().await?;
+                let from = parser.source_byte;
+                let reading = self.engine.parts.sandbox.resume(parser).await?;
+                self.engine.read_so_far().resumes += 1;
+                (reading, from, next_byte)
+            }
+        };
+        let original = Key::original(self.version.tenant, &self.version.content_hash);
+        // What the parser had held back comes first and by itself: then it is where it was, and
+        // the pieces after that, and so the slices, are those of a Prep that was not disturbed.
+        let pieces = cut(from..next_byte).chain(cut(next_byte..size));
+        let pieces = ranges(&self.engine.parts.objects, &original, pieces);
+        Ok(self.read(reading, pieces, from).await?)
+    }
+
+    /// Writes what had been written to objects that were never finished.
+    async fn write_again(&mut self) -> Result<(), Broken> {
+        let objects = &self.engine.parts.objects;
+        let (atoms, bytes) = (self.state.made.atoms, self.state.made.bytes);
+        let (mut written, mut joiner) = (0, Joiner::default());
+        self.state.made.atoms = 0;
+        let units = &self.state.made.units;
+        let units: Vec<_> = units
+            .iter()
+            .map(|unit| progress::unit(objects, self.unit_key(&unit.name), unit.hash))
+            .collect();
+        let mut units = stream::iter(units).buffered(READS_IN_FLIGHT);
+        while let Some(unit) = units.next().await {
+            let Unit { text, atoms, .. } = unit?.ok_or(Broken::Stale)?;
+            written += text.len() as u64;
+            self.text.write(text).await?;
+            self.write_atoms(&joiner.push(atoms)).await?;
+        }
+        let (text, held) = self.state.tiler.held();
+        let (text, held) = (text.to_owned(), held.to_vec());
+        written += text.len() as u64;
+        self.text.write(text).await?;
+        self.write_atoms(&joiner.push(held)).await?;
+        self.write_atoms(joiner.finish().as_slice()).await?;
+        match (self.state.made.atoms, written) == (atoms, bytes) {
+            true => Ok(()),
+            false => Err(Broken::Stale),
+        }
+    }
+
+    /// The first piece begins at byte `at` of the original.
     async fn read(
         mut self,
         mut reading: Reading<'_>,
         mut pieces: impl Stream<Item = Result<Bytes, Error>> + Unpin,
+        mut at: u64,
     ) -> Result<Prepared, Error> {
         let format = reading.format();
-        self.parsed.write("{\"atoms\":[").await?;
         while let Some(piece) = pieces.next().await {
-            if let Some(slice) = reading.push(piece?).await? {
+            let piece = piece?;
+            at += piece.len() as u64;
+            self.count(&piece);
+            if let Some(slice) = reading.push(piece).await? {
+                let parser = slice.resume.clone();
                 self = self.take(slice).await?;
+                self.note(at, parser).await?;
             }
         }
         let last = reading.finish().await?;
@@ -205,21 +374,41 @@ impl Work<'_> {
         self.end(format).await
     }
 
+    fn count(&self, piece: &Bytes) {
+        let mut reads = self.engine.read_so_far();
+        reads.pieces += 1;
+        reads.bytes += piece.len() as u64;
+    }
+
+    async fn note(&mut self, next_byte: u64, parser: Checkpoint) -> Result<(), Error> {
+        if self.noted.is_due(next_byte) {
+            let (tenant, id) = (self.version.tenant, self.version.id);
+            let key = Key::progress(tenant, id, self.pass);
+            let objects = &self.engine.parts.objects;
+            self.noted = progress::note(objects, &key, next_byte, parser, &self.state).await?;
+        }
+        Ok(())
+    }
+
+    fn unit_key(&self, unit: &UnitName) -> Key {
+        Key::unit(self.version.tenant, self.version.id, self.pass, unit)
+    }
+
     async fn take(mut self, mut slice: Slice) -> Result<Self, Error> {
-        let base = self.made.bytes;
-        self.said.hear(&mut slice, base);
-        self.outline.push(&slice.text, base, &slice.atoms);
+        let base = self.state.made.bytes;
+        self.state.said.hear(&mut slice, base);
+        self.state.outline.push(&slice.text, base, &slice.atoms);
         self.write_atoms(&slice.atoms).await?;
-        self.made.bytes += slice.text.len() as u64;
+        self.state.made.bytes += slice.text.len() as u64;
         let Slice { text, atoms, .. } = slice;
         self.text.write(text.clone()).await?;
-        let mut tiler = std::mem::take(&mut self.tiler);
+        let mut tiler = std::mem::take(&mut self.state.tiler);
         let tiled = tokio::task::spawn_blocking(move || {
             let units = tiler.push(&text, atoms);
             (tiler, units)
         });
         let (tiler, units) = tiled.await.map_err(|_| Error::StageStopped)?;
-        self.tiler = tiler;
+        self.state.tiler = tiler;
         self.write_units(units).await?;
         Ok(self)
     }
@@ -227,60 +416,72 @@ impl Work<'_> {
     async fn write_atoms(&mut self, atoms: &[Atom]) -> Result<(), Error> {
         let mut json = Vec::new();
         for atom in atoms {
-            if self.made.atoms > 0 {
+            if self.state.made.atoms > 0 {
                 json.push(b',');
             }
             serde_json::to_writer(&mut json, atom).expect("an atom is plain data");
-            self.made.atoms += 1;
+            self.state.made.atoms += 1;
         }
         self.parsed.write(json).await
     }
 
     async fn write_units(&mut self, units: Vec<Unit>) -> Result<(), Error> {
-        let names = units.iter().map(|unit| (unit.name.clone(), unit.index));
-        self.made.units.extend(names);
+        let objects = &self.engine.parts.objects;
         let writes: Vec<_> = units
             .iter()
-            .map(|unit| write_unit(self.objects, (self.unit_key)(unit), unit))
+            .map(|unit| write_unit(objects, self.unit_key(&unit.name), unit))
             .collect();
-        let writes = stream::iter(writes).buffer_unordered(WRITES_IN_FLIGHT);
+        let writes = stream::iter(writes).buffered(WRITES_IN_FLIGHT);
         let written: Vec<_> = writes.try_collect().await?;
-        self.made.hashes.extend(written);
+        let made = units.iter().zip(written);
+        let made = made.map(|(unit, (name, hash))| MadeUnit {
+            name,
+            index: unit.index,
+            hash,
+        });
+        self.state.made.units.extend(made);
         Ok(())
     }
 
     async fn end(mut self, format: Format) -> Result<Prepared, Error> {
-        let tiler = std::mem::take(&mut self.tiler);
+        let tiler = std::mem::take(&mut self.state.tiler);
         let rest = tokio::task::spawn_blocking(move || tiler.finish()).await;
         self.write_units(rest.map_err(|_| Error::StageStopped)?)
             .await?;
-        if self.made.atoms == 0 {
-            self.said.warnings.push(Warning {
+        let State {
+            outline,
+            mut said,
+            made,
+            ..
+        } = self.state;
+        if made.atoms == 0 {
+            said.warnings.push(Warning {
                 message: "the document holds no text".to_owned(),
             });
         }
         let rest = Rest {
             media_type: format.media_type(),
             pages: [],
-            title: self.said.title(),
-            language: self.said.language,
-            properties: self.said.properties,
+            title: said.title(),
+            language: said.language,
+            properties: said.properties,
             gaps: [],
-            warnings: self.said.warnings,
-            sections: self.outline.finish(),
+            warnings: said.warnings,
+            sections: outline.finish(),
         };
         let json = serde_json::to_string(&rest).expect("a structure is plain data");
         // Its own opening brace stands at the beginning already, before the atoms.
         let json = format!("],{}", &json[1..]);
         self.parsed.write(json).await?;
+        let units = made.units.iter();
         let artifacts = Artifacts {
             text: Some(self.text.finish()),
             parsed: Some(self.parsed.finish()),
-            units: self.made.hashes.into_iter().collect(),
+            units: units.clone().map(|u| (u.name.clone(), u.hash)).collect(),
         };
         Ok(Prepared {
             pass: self.pass,
-            units: self.made.units,
+            units: units.map(|u| (u.name.clone(), u.index)).collect(),
             artifacts,
             title: rest.title,
             language: rest.language,

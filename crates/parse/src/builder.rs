@@ -140,6 +140,17 @@ impl TextBuilder {
         }
     }
 
+    /// Goes on after links whose addresses have taken so many bytes.
+    #[must_use]
+    pub(crate) fn having_linked(mut self, target_bytes: u64) -> Self {
+        self.target_bytes = target_bytes;
+        self
+    }
+
+    pub(crate) fn target_bytes(&self) -> u64 {
+        self.target_bytes
+    }
+
     /// Appends a piece; one that has no visible text leaves no trace.
     pub fn push(&mut self, piece: Piece) -> Result<(), Error> {
         let text = normal(&piece.text);

@@ -53,7 +53,7 @@ pub use hints::Hints;
 pub use limits::Limits;
 pub use normal::{collapsed, normal};
 pub use render::{Markdown, to_markdown, to_text};
-pub use stream::{Checkpoint, Memory, Slice, Stream};
+pub use stream::{Checkpoint, Memory, Slice, Stream, Tally};
 
 /// What a format is given to read.
 #[derive(Debug, Clone, Copy)]

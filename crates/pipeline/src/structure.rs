@@ -13,8 +13,8 @@ pub fn sections(parsed: &Parsed) -> Section {
     outline.finish()
 }
 
-/// The tree as it grows while a document comes by in slices.
-#[derive(Debug)]
+/// The tree as it grows while a document comes by in slices. It can be stored between two.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Outline {
     /// The sections that have not ended, outermost first.
     open: Vec<Section>,

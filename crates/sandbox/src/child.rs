@@ -56,7 +56,9 @@ fn serve(mut from: impl Read, mut to: impl Write, before: Before) -> io::Result<
         let work = AssertUnwindSafe(|| {
             before(&document);
             match request.want {
-                Want::Stream => pieces::serve(&request, &document, &mut from, &mut to),
+                Want::Stream | Want::Resume(_) => {
+                    pieces::serve(&request, &document, &mut from, &mut to)
+                }
                 _ => answer(&request, document, &mut to),
             }
         });
@@ -71,7 +73,7 @@ fn serve(mut from: impl Read, mut to: impl Write, before: Before) -> io::Result<
 
 fn answer(request: &Request, document: Vec<u8>, to: &mut impl Write) -> io::Result<()> {
     let answer = match &request.want {
-        Want::Parse(_) | Want::Stream => parsed(request, document, to)?,
+        Want::Parse(_) | Want::Stream | Want::Resume(_) => parsed(request, document, to)?,
         Want::Render { page, scale } => {
             parse::pdf::render_page(&document, *page, *scale).map(|image| (Kind::Image, image.png))
         }

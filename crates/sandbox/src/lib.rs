@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use model::Parsed;
-use parse::{Format, Hints};
+use parse::{Checkpoint, Format, Hints, Stream};
 
 pub use child::{child_main, child_main_with};
 pub use error::{Death, Error, Fault};
@@ -103,8 +103,27 @@ impl Sandbox {
             }
             Mode::Unconfined(limits) => {
                 let format = Format::detect(head, &hints)?;
-                let reading = || Reading::unconfined(format, limits);
+                let reading = || Reading::unconfined(format, Stream::new(format, limits));
                 Ok(format.streams().then(reading))
+            }
+        }
+    }
+
+    /// Goes on with a text that was read in pieces, from the place a slice of it named; bytes
+    /// are pushed from there on.
+    pub async fn resume(&self, from: Checkpoint) -> Result<Reading<'_>, Error> {
+        match &*self.mode {
+            Mode::Children(pool) => {
+                let request = Request {
+                    want: Want::Resume(from),
+                    ..Request::parse(Hints::default(), pool.settings())
+                };
+                let begun = Reading::begin(pool, &request, &[]).await?;
+                begun.ok_or_else(|| Error::Protocol("a text that is not resumed".to_owned()))
+            }
+            Mode::Unconfined(limits) => {
+                let format = from.format;
+                Ok(Reading::unconfined(format, Stream::resume(from, limits)))
             }
         }
     }

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use parse::{Format, Slice, Stream};
 
 use crate::confine;
-use crate::protocol::{Kind, Request, read_frame, write_frame};
+use crate::protocol::{Kind, Request, Want, read_frame, write_frame};
 
 pub(crate) fn serve(
     request: &Request,
@@ -14,13 +14,15 @@ pub(crate) fn serve(
     from: &mut impl Read,
     to: &mut impl Write,
 ) -> io::Result<()> {
-    let format = match Format::detect(head, &request.hints) {
-        Ok(format) if format.streams() => format,
-        Ok(_) => return write_frame(to, Kind::Whole, &[]),
-        Err(error) => return refuse(&error, to),
+    let (format, mut stream) = match &request.want {
+        Want::Resume(from) => (from.format, Stream::resume(from.clone(), &request.limits)),
+        _ => match Format::detect(head, &request.hints) {
+            Ok(format) if format.streams() => (format, Stream::new(format, &request.limits)),
+            Ok(_) => return write_frame(to, Kind::Whole, &[]),
+            Err(error) => return refuse(&error, to),
+        },
     };
     write_frame(to, Kind::Streams, &serde_json::to_vec(&format)?)?;
-    let mut stream = Stream::new(format, &request.limits);
     loop {
         let frame = read_frame(from)?;
         // Every piece may take as long as a document: there is no telling how many come.

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use model::Parsed;
-use parse::{Hints, Limits, Options};
+use parse::{Checkpoint, Hints, Limits, Options};
 use serde::{Deserialize, Serialize};
 
 use crate::allowance::Time;
@@ -121,6 +121,8 @@ pub(crate) enum Want {
     },
     /// In pieces, of which the document is only the beginning.
     Stream,
+    /// The same from there on; the document is empty.
+    Resume(Checkpoint),
 }
 
 impl Request {

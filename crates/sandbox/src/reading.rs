@@ -43,10 +43,10 @@ impl<'s> Reading<'s> {
         }
     }
 
-    pub(crate) fn unconfined(format: Format, limits: &parse::Limits) -> Self {
+    pub(crate) fn unconfined(format: Format, stream: Stream) -> Self {
         Self {
             format,
-            by: By::Ourselves(Box::new(Stream::new(format, limits))),
+            by: By::Ourselves(Box::new(stream)),
         }
     }
 

@@ -40,6 +40,19 @@ async fn a_text_in_pieces_is_the_text_as_a_whole() {
     atoms.extend(last.atoms);
     assert!(text == whole.text && atoms == whole.atoms);
 
+    // Another child goes on where the first one said it had come to.
+    let mut reading = sandbox.stream(&head, hints.clone()).await.unwrap().unwrap();
+    let first = reading.push(document.slice(..600_000)).await.unwrap();
+    let first = first.expect("so much is more than a slice");
+    drop(reading);
+    let rest = document.slice(first.resume.source_byte as usize..);
+    let mut reading = sandbox.resume(first.resume).await.unwrap();
+    assert_eq!(reading.format(), Format::Markdown);
+    let second = reading.push(rest).await.unwrap();
+    let last = reading.finish().await.unwrap();
+    let second = second.map(|slice| slice.text).unwrap_or_default();
+    assert!(first.text + &second + &last.text == whole.text);
+
     // The child is free again, for a document of another kind.
     let pdf = samples::pdf::leaflet();
     assert!(

@@ -132,6 +132,7 @@ async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
     batches(&gateway.engine().batches(), divided.sum(), &mut text);
     reranks(&gateway.engine().reranks(), &mut text);
     drawings(&gateway.engine().drawings(), &mut text);
+    reads(gateway.engine().reads(), &mut text);
     gateway.traffic().write(&mut text);
     Ok(text)
 }
@@ -177,6 +178,18 @@ fn reranks(counts: &[(&str, u64)], out: &mut String) {
 
 /// What came of wishes for page images, and for prints of documents without pages.
 fn drawings(counts: &[(&str, u64)], out: &mut String) {
+/// What was read of texts too large to hold, and how often that went on after a crash.
+fn reads(reads: engine::Reads, out: &mut String) {
+    for (what, count) in [
+        ("pieces", reads.pieces),
+        ("bytes", reads.bytes),
+        ("resumes", reads.resumes),
+    ] {
+        let name = format!("gristmill_large_text_{what}_total");
+        let _ = writeln!(out, "# TYPE {name} counter\n{name} {count}");
+    }
+}
+
     out.push_str("# TYPE gristmill_page_images_total counter\n");
     for (outcome, count) in counts {
         let _ = writeln!(

@@ -144,6 +144,8 @@ impl Engine {
             }
             match self.object(&key).await? {
                 Some(bytes) => found.push((path, bytes)),
+                // Its text has been read meanwhile.
+                None if key.is_progress() => {}
                 None => writing.missing(path),
             }
         }

@@ -11,6 +11,7 @@ use engine::objects::Key;
 use engine::{Clock, Engine, Figures, Objects, Parts, Settings};
 use futures::future::try_join_all;
 use model::{ContentHash, StepKind};
+use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use providers::Embedder;
 use sandbox::Sandbox;
@@ -22,6 +23,19 @@ pub async fn catalog_in(folder: &Path) -> Arc<dyn Catalog> {
 }
 
 pub async fn engine_in(
+    folder: &Path,
+    settings: Settings,
+    catalog: Arc<dyn Catalog>,
+    embedder: Arc<dyn Embedder>,
+    clock: Arc<dyn Clock>,
+) -> (Engine, Place) {
+    let objects = Arc::new(InMemory::new());
+    engine_over(objects, folder, settings, catalog, embedder, clock).await
+}
+
+/// As [`engine_in`], over objects that are there.
+pub async fn engine_over(
+    objects: Arc<dyn ObjectStore>,
     folder: &Path,
     settings: Settings,
     catalog: Arc<dyn Catalog>,
@@ -41,7 +55,7 @@ pub async fn engine_in(
     let parts = Parts {
         catalog,
         index: index.await.unwrap(),
-        objects: Objects::new(Arc::new(InMemory::new())),
+        objects: Objects::new(objects),
         embedder,
         sandbox: Arc::new(Sandbox::unconfined_for_tests()),
         clock,

@@ -6,6 +6,7 @@ mod gate;
 mod house;
 mod housekeeping;
 mod neighbours;
+mod progress;
 mod redelivery;
 mod rerank;
 mod stability;

@@ -5,44 +5,33 @@ use model::{AtomKind, Parsed};
 
 use crate::builder::{Piece, TextBuilder};
 use crate::json::{self, Value};
-use crate::stream::{self, Blocks, Line};
-use crate::{Error, Format, Input, Limits};
+use crate::stream::{self, Blocks, Line, Memory, Tally};
+use crate::{Error, Format, Input};
 
 pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
     stream::whole(Format::JsonLines, input.bytes, input.limits)
 }
 
-pub(crate) struct Records {
-    number: u64,
-    skipped: u64,
-    first_skipped: Option<u64>,
-    /// Inside a record too long to be read whole.
-    overlong: bool,
-}
+pub(crate) struct Records(Tally);
 
 impl Records {
-    pub(crate) fn new(_limits: &Limits) -> Self {
-        Self {
-            number: 0,
-            skipped: 0,
-            first_skipped: None,
-            overlong: false,
-        }
+    pub(crate) fn new(memory: &Memory) -> Self {
+        Self(memory.records)
     }
 
     fn skip(&mut self) {
-        self.skipped += 1;
-        self.first_skipped.get_or_insert(self.number);
+        self.0.skipped += 1;
+        self.0.first_skipped.get_or_insert(self.0.read);
     }
 }
 
 impl Blocks for Records {
     fn line(&mut self, line: Line<'_>, out: &mut TextBuilder) -> Result<(), Error> {
-        let goes_on = std::mem::replace(&mut self.overlong, line.cut);
+        let goes_on = std::mem::replace(&mut self.0.overlong, line.cut);
         if goes_on {
             return Ok(());
         }
-        self.number += 1;
+        self.0.read += 1;
         if line.cut {
             self.skip();
             return Ok(());
@@ -63,8 +52,8 @@ impl Blocks for Records {
     }
 
     fn end(&mut self, out: &mut TextBuilder) -> Result<(), Error> {
-        if let Some(first) = self.first_skipped {
-            let skipped = self.skipped;
+        if let Some(first) = self.0.first_skipped {
+            let skipped = self.0.skipped;
             out.warn(format!(
                 "records that are not JSON were skipped: {skipped}, the first on line {first}"
             ));
@@ -74,5 +63,12 @@ impl Blocks for Records {
 
     fn held_from(&self) -> Option<u64> {
         None
+    }
+
+    fn memory(&self) -> Memory {
+        Memory {
+            records: self.0,
+            ..Memory::default()
+        }
     }
 }

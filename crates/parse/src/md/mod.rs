@@ -10,7 +10,7 @@ mod walk;
 use model::Parsed;
 
 use crate::builder::TextBuilder;
-use crate::stream::{self, Blocks, Line};
+use crate::stream::{self, Blocks, Checkpoint, Line, Memory};
 use crate::{Error, Format, Input, Limits};
 
 pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
@@ -29,6 +29,8 @@ pub(crate) struct Segments {
     segment: Segment,
     /// The fence of the code block we are in.
     fence: Option<(char, usize)>,
+    /// The fence of the one the segment begins in.
+    begun_in: Option<(char, usize)>,
     after_blank: bool,
     is_first: bool,
     limits: Limits,
@@ -87,12 +89,13 @@ impl Segment {
 }
 
 impl Segments {
-    pub(crate) fn new(is_first: bool, limits: &Limits) -> Self {
+    pub(crate) fn new(from: &Checkpoint, limits: &Limits) -> Self {
         Self {
             segment: Segment::default(),
-            fence: None,
+            fence: from.memory.fence,
+            begun_in: from.memory.fence,
             after_blank: true,
-            is_first,
+            is_first: from.source_byte == 0,
             limits: *limits,
         }
     }
@@ -128,6 +131,7 @@ impl Segments {
 
     fn flush(&mut self, out: &mut TextBuilder) -> Result<(), Error> {
         let segment = std::mem::take(&mut self.segment);
+        self.begun_in = self.fence;
         if !segment.lines.is_empty() {
             walk::segment(&segment, self.is_first, &self.limits, out)?;
             self.is_first = false;
@@ -153,5 +157,12 @@ impl Blocks for Segments {
 
     fn held_from(&self) -> Option<u64> {
         self.segment.lines.first().map(|line| line.start)
+    }
+
+    fn memory(&self) -> Memory {
+        Memory {
+            fence: self.begun_in,
+            ..Memory::default()
+        }
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct Lines {
     /// Source position of `open`.
     position: u64,
     longest: usize,
-    lost: u64,
+    lost: Lost,
     shifts: Shifts,
 }
 
@@ -46,7 +46,7 @@ impl Lines {
             searched: 0,
             position,
             longest,
-            lost: 0,
+            lost: Lost::default(),
             shifts: Shifts::default(),
         }
     }
@@ -55,6 +55,13 @@ impl Lines {
     #[must_use]
     pub(crate) fn shifted(mut self, escape: Option<[u8; 3]>) -> Self {
         self.shifts.now = escape;
+        self
+    }
+
+    /// Goes on after so many lines with bytes that are no characters.
+    #[must_use]
+    pub(crate) fn having_lost(mut self, lines: u64) -> Self {
+        self.lost.before = lines;
         self
     }
 
@@ -77,7 +84,12 @@ impl Lines {
 
     /// How many lines held bytes that are no characters of the encoding.
     pub(crate) fn lost(&self) -> u64 {
-        self.lost
+        self.lost.until(self.position)
+    }
+
+    /// How many of them began before a place from which on all may be read again.
+    pub(crate) fn lost_until(&self, position: u64) -> u64 {
+        self.lost.until(position)
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8], sink: Sink<'_>) -> Result<(), Error> {
@@ -103,11 +115,15 @@ impl Lines {
         let mut from = 0;
         loop {
             let search = from + self.searched;
-            if let Some((end, next, ended)) = self.line_end(&open, from, search, last) {
+            let found = self.line_end(&open, from, search, last);
+            // An overlong line is cut whether or not its end has come already: how the bytes
+            // were pushed decides nothing.
+            let within = found.filter(|(end, ..)| end - from <= self.longest);
+            if let Some((end, next, ended)) = within {
                 self.line(&open[from..end], ended, sink)?;
                 self.position += (next - from) as u64;
                 from = next;
-            } else if open.len() - from > self.longest {
+            } else if open.len() - from > self.longest + if last { 0 } else { LINE_END } {
                 let end = from + self.cut_at(&open[from..from + self.longest]);
                 self.line(&open[from..end], Ended::Not, sink)?;
                 self.position += (end - from) as u64;
@@ -154,7 +170,9 @@ impl Lines {
             false => Cow::Borrowed(raw),
         };
         let (text, lost) = self.charset.decode(&bytes);
-        self.lost += u64::from(lost);
+        if lost {
+            self.lost.note(self.position);
+        }
         sink(Line {
             text: &text,
             start: self.position,
@@ -207,8 +225,34 @@ impl Lines {
     }
 }
 
+/// As long as the longest line end: with so much behind it the last place a line may end at is
+/// certain.
+const LINE_END: usize = 8;
+
 /// Pieces whose state is kept: more than any format holds back.
 const REMEMBERED: usize = 1 << 16;
+
+/// Lines with bytes that are no characters of the encoding.
+#[derive(Default)]
+struct Lost {
+    /// How many came before those of `at`.
+    before: u64,
+    at: Vec<u64>,
+}
+
+impl Lost {
+    fn note(&mut self, position: u64) {
+        if self.at.len() == REMEMBERED {
+            self.at.drain(..REMEMBERED / 2);
+            self.before += REMEMBERED as u64 / 2;
+        }
+        self.at.push(position);
+    }
+
+    fn until(&self, position: u64) -> u64 {
+        self.before + self.at.partition_point(|at| *at < position) as u64
+    }
+}
 
 /// The state of ISO-2022-JP, which outlives a piece of an overlong line.
 #[derive(Default)]

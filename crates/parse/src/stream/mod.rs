@@ -33,6 +33,10 @@ pub struct Checkpoint {
     /// The escape in force there, in an encoding that has some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<[u8; 3]>,
+    /// Lines before it that held bytes which are no characters of the encoding.
+    pub lost: u64,
+    /// What addresses of links have taken of their budget.
+    pub target_bytes: u64,
     /// What a format must remember of the part before, such as a table's header.
     pub memory: Memory,
 }
@@ -44,6 +48,23 @@ pub struct Memory {
     /// Whether a paragraph of which there is an atom already goes on.
     #[serde(default)]
     pub goes_on: bool,
+    /// The mark and length of the fence of a code block that has not ended.
+    #[serde(default)]
+    pub fence: Option<(char, usize)>,
+    /// The records of a file that has a record on each line.
+    #[serde(default)]
+    pub records: Tally,
+}
+
+/// How many records there were.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    pub read: u64,
+    pub skipped: u64,
+    /// The number of the first that was skipped, counted from 1.
+    pub first_skipped: Option<u64>,
+    /// Whether the last one is too long and has not ended.
+    pub overlong: bool,
 }
 
 /// A run of text with its atoms; spans are those of the whole version.
@@ -95,6 +116,8 @@ impl Stream {
                 text: Position::default(),
                 encoding: None,
                 shift: None,
+                lost: 0,
+                target_bytes: 0,
                 memory: Memory::default(),
             },
             limits,
@@ -104,13 +127,17 @@ impl Stream {
     pub fn resume(from: Checkpoint, limits: &Limits) -> Self {
         let charset = from.encoding.as_deref().and_then(Charset::named);
         let longest = longest_line(from.format);
-        let lines = |charset| Lines::new(charset, from.source_byte, longest).shifted(from.shift);
+        let lines = |charset| {
+            Lines::new(charset, from.source_byte, longest)
+                .shifted(from.shift)
+                .having_lost(from.lost)
+        };
         Self {
             format: from.format,
             lines: charset.map(lines),
             head: Vec::new(),
             blocks: blocks(&from, limits),
-            out: TextBuilder::at(limits, from.text),
+            out: TextBuilder::at(limits, from.text).having_linked(from.target_bytes),
             start: from,
         }
     }
@@ -200,6 +227,8 @@ impl Stream {
             text: self.out.position(),
             encoding: lines.map(|lines| lines.charset().name().to_owned()),
             shift: lines.and_then(|lines| lines.shift_at(source_byte)),
+            lost: lines.map_or(0, |lines| lines.lost_until(source_byte)),
+            target_bytes: self.out.target_bytes(),
             memory: self.blocks.memory(),
         }
     }
@@ -207,9 +236,9 @@ impl Stream {
 
 fn blocks(from: &Checkpoint, limits: &Limits) -> Box<dyn Blocks + Send> {
     match from.format {
-        Format::Markdown => Box::new(md::Segments::new(from.source_byte == 0, limits)),
+        Format::Markdown => Box::new(md::Segments::new(from, limits)),
         Format::Csv => Box::new(csv::Records::new(&from.memory)),
-        Format::JsonLines => Box::new(json_lines::Records::new(limits)),
+        Format::JsonLines => Box::new(json_lines::Records::new(&from.memory)),
         _ => Box::new(text::Paragraphs::new(&from.memory)),
     }
 }

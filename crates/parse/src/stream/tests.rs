@@ -46,7 +46,52 @@ fn samples() -> Vec<(Format, Vec<u8>)> {
         .collect();
     let lines = (0..12_000).map(|n| format!("{n} the stone was turned and the water let in\n"));
     samples.push((Format::Text, lines.collect::<String>().into_bytes()));
+    samples.extend(awkward());
     samples
+}
+
+/// Files that leave something to be remembered beyond a slice.
+fn awkward() -> [(Format, Vec<u8>); 4] {
+    let lost: Vec<u8> = (0..9_000)
+        .flat_map(|n| match n % 7 {
+            0 => b"A line that was \xff lost, in one\n\n\n".to_vec(),
+            _ => format!("Paragraph {n} of a long text,\nin two \u{e4} lines.\n\n").into_bytes(),
+        })
+        .collect();
+    let broken = |n: usize| match n % 1_000 {
+        3 => "{ no record\n".to_owned(),
+        4 => "\n".to_owned(),
+        _ => format!("{{\"n\":{n},\"name\":\"the name of row {n}, and more of it\"}}\n"),
+    };
+    let endless = |n: usize| match n {
+        1_000 => "```\n".to_owned(),
+        _ => {
+            format!("# Line {n}\n\nof a [file](https://example.org/{n}) whose code has no end\n\n")
+        }
+    };
+    // Their lengths are about as much as is read in one piece.
+    let long = |n: usize| format!("{}\n", "a sack of rye ".repeat(4_600 + n * 9));
+    [
+        (Format::Text, lost),
+        (
+            Format::JsonLines,
+            (0..20_000).map(broken).collect::<String>().into_bytes(),
+        ),
+        (
+            Format::Markdown,
+            (0..24_000).map(endless).collect::<String>().into_bytes(),
+        ),
+        (
+            Format::Text,
+            (0..24).map(long).collect::<String>().into_bytes(),
+        ),
+    ]
+}
+
+/// All that is said on the way.
+fn warnings(slices: &[Slice]) -> Vec<&str> {
+    let warnings = slices.iter().flat_map(|slice| &slice.warnings);
+    warnings.map(|warning| warning.message.as_str()).collect()
 }
 
 #[test]
@@ -78,7 +123,30 @@ fn a_stream_resumed_at_any_slice_emits_the_rest_and_nothing_twice() {
                 joined(&together) == joined(&all),
                 "{format} resumed after {done}"
             );
+            assert_eq!(warnings(&together), warnings(&all), "{format}");
         }
+    }
+}
+
+#[test]
+fn a_stream_resumed_between_two_pushes_gives_the_same_slices() {
+    const PUSH: usize = 300_000;
+    for (format, bytes) in samples() {
+        let limits = Limits::default();
+        let (mut calm, mut stream) = (Stream::new(format, &limits), Stream::new(format, &limits));
+        for (nth, push) in bytes.chunks(PUSH).enumerate() {
+            let (slice, expected) = (stream.push(push).unwrap(), calm.push(push).unwrap());
+            assert!(slice == expected, "{format}, push {nth}");
+            let Some(slice) = slice else { continue };
+            // As it is stored meanwhile.
+            let stored = serde_json::to_string(&slice.resume).unwrap();
+            let from: Checkpoint = serde_json::from_str(&stored).unwrap();
+            let held = &bytes[from.source_byte as usize..nth * PUSH + push.len()];
+            stream = Stream::resume(from, &limits);
+            assert_eq!(stream.push(held).unwrap(), None, "{format}: nothing twice");
+        }
+        let (slice, expected) = (stream.finish().unwrap(), calm.finish().unwrap());
+        assert!(slice == expected, "{format}, at its end");
     }
 }
 

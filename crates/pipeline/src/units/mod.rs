@@ -7,6 +7,7 @@
 //! itself; content decides between equals (see `cut`), so an edit moves only the cuts
 //! beside it, and a unit is named after what it begins with.
 
+mod join;
 mod name;
 mod places;
 mod tile;
@@ -14,6 +15,7 @@ mod tile;
 use model::{Parsed, Unit};
 
 use crate::cut::Sizes;
+pub use join::Joiner;
 pub(crate) use places::opening_hash;
 pub use tile::Tiler;
 

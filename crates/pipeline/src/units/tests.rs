@@ -110,6 +110,55 @@ fn any_slicing_gives_the_same_units_also_when_stored_in_between() {
     }
 }
 
+fn rejoined(units: &[Unit], held: &[model::Atom]) -> Vec<model::Atom> {
+    let mut joiner = Joiner::default();
+    let mut atoms: Vec<_> = units
+        .iter()
+        .flat_map(|unit| joiner.push(unit.atoms.clone()))
+        .collect();
+    atoms.extend(joiner.push(held.to_vec()));
+    atoms.extend(joiner.finish());
+    atoms
+}
+
+#[test]
+fn the_units_so_far_and_what_is_held_are_the_document_so_far() {
+    let lines: String = (0..400)
+        .map(|n| format!("row {n} of a log that never ends\n"))
+        .collect();
+    let sections = manual(20, 3).join("\n\n");
+    let mut doc = parsed(&format!("{sections}\n\n{lines}\n\n{sections}"));
+    let endless = doc.atoms.iter_mut().max_by_key(|a| a.span.bytes().len());
+    let endless = endless.unwrap();
+    let start = endless.span;
+    endless.links = (0..300)
+        .map(|n| model::Link {
+            span: model::Span {
+                byte_start: start.byte_start + n * 40,
+                byte_end: start.byte_start + n * 40 + 5,
+                char_start: start.char_start + n * 40,
+                char_end: start.char_start + n * 40 + 5,
+            },
+            text: "a row".to_owned(),
+            target: format!("https://example.org/{n}"),
+        })
+        .collect();
+    let mut tiler = Tiler::of(SMALL);
+    let mut units = Vec::new();
+    let mut at = 0;
+    for (n, atom) in doc.atoms.iter().enumerate() {
+        let end = atom.span.byte_end as usize + 2;
+        units.extend(tiler.push(&doc.text[at..end], vec![atom.clone()]));
+        at = end;
+        let (text, held) = tiler.held();
+        let texts = units.iter().map(|unit| unit.text.as_str());
+        assert!(texts.chain([text]).collect::<String>() == doc.text[..end]);
+        assert!(rejoined(&units, held) == doc.atoms[..=n], "after atom {n}");
+    }
+    let divided = |unit: &Unit| unit.span.byte_end < start.byte_end;
+    assert!(units.iter().filter(|unit| divided(unit)).count() > 10);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
@@ -121,6 +170,7 @@ proptest! {
         let atoms: usize = units.iter().map(|unit| unit.atoms.len()).sum();
         prop_assert!(units.is_empty() || atoms == doc.atoms.len());
         prop_assert_eq!(names(&units).len(), units.len());
+        prop_assert!(units.is_empty() || rejoined(&units, &[]) == doc.atoms);
         for unit in &units {
             prop_assert_eq!(&doc.text[unit.span.bytes()], &unit.text);
             prop_assert_eq!(unit.text.chars().count() as u64, unit.span.char_end - unit.span.char_start);

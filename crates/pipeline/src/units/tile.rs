@@ -72,6 +72,11 @@ impl Tiler {
         self.give(false)
     }
 
+    /// What no unit has been made of yet, text and atoms.
+    pub fn held(&self) -> (&str, &[Atom]) {
+        (&self.text, &self.atoms)
+    }
+
     /// The document has ended.
     pub fn finish(mut self) -> Vec<Unit> {
         if !self.indexed {
