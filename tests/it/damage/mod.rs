@@ -207,13 +207,16 @@ async fn every_damage_is_named_and_nothing_else_and_repair_brings_the_digest_bac
     let mut random = StdRng::seed_from_u64(seed);
     let folder = library();
     let mill = Mill::sqlite();
-    mill.lines(&[
-        "ingest",
-        path(folder.path()),
-        "--metadata",
-        "kind=mill",
-        "--json",
-    ]);
+    // Twice, so that each is claimed by who brought it and by who found it there.
+    for _ in 0..2 {
+        mill.lines(&[
+            "ingest",
+            path(folder.path()),
+            "--metadata",
+            "kind=mill",
+            "--json",
+        ]);
+    }
     let unread = unread(&mill);
     let clean = &mill.lines(&["verify", "--json"])[0];
     assert_eq!(clean["disagreements"], json!([]));
@@ -264,6 +267,46 @@ async fn a_ledger_that_lost_its_end_is_named_and_nothing_is_made_of_the_rest() {
         0,
         "it stays as it was"
     );
+}
+
+/// What a version's row says that nothing else does comes back with it.
+#[tokio::test]
+async fn a_version_that_lost_its_row_gets_back_what_was_noted_of_it() {
+    let mill = Mill::sqlite();
+    let folder = Folder::of(&[("a.md", "# The mill\n\nSomething to read.\n")]);
+    let ingest = [
+        "ingest",
+        path(folder.path()),
+        "--metadata",
+        "deep={\"a\":[1]}",
+    ];
+    mill.ok(&ingest);
+    let clean = mill.lines(&["verify", "--json"]).remove(0);
+    let before = mill.lines(&["documents", "--json"]).remove(0);
+    let shown = |row: &serde_json::Value| {
+        let id = text(&row["document_id"]);
+        let shown = mill.ok(&["documents", "history", id, "--json"]);
+        shown.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let history = shown(&before);
+    let version = text(&before["version_id"]).parse().unwrap();
+    for lost in [
+        "document_versions WHERE id",
+        "version_metadata WHERE version_id",
+    ] {
+        let mut stores = Stores::open(&mill.data()).await;
+        stores
+            .execute(&format!("DELETE FROM {lost} = $1"), version)
+            .await;
+        stores.close().await;
+        assert!(!mill.run(&["verify"]).status.success(), "{lost}");
+        let told = mill.lines(&["repair", "--json"]).remove(0);
+        assert_eq!(told["digest"], clean["digest"], "{lost}: {told}");
+        assert_eq!(told["disagreements"], json!([]), "{lost}: {told}");
+        let after = mill.lines(&["documents", "--json"]).remove(0);
+        assert_eq!(after, before, "{lost}");
+        assert_eq!(shown(&after), history, "{lost}");
+    }
 }
 
 #[tokio::test]

@@ -9,7 +9,10 @@ use model::{
     SourceOrder, SourceUri, UnitName, UserId, VersionId,
 };
 
-use super::{ActivationCause, Artifacts, LedgerEntry, LedgerKind, UnitState, VersionState, words};
+use super::{
+    ActivationCause, Artifacts, ClaimSum, Facts, LedgerEntry, LedgerKind, UnitState, VersionState,
+    Witness, words,
+};
 
 /// All rows of one document, whichever of them are there.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,6 +65,12 @@ impl Dossier {
         };
         let last = self.ledger.iter().rev().find(tells)?;
         (last.kind == LedgerKind::Deactivated).then_some(last.at)
+    }
+
+    /// When it came, as was noted with its versions.
+    pub fn since(&self) -> Option<DateTime<Utc>> {
+        let told = |version: &VersionFile| version.told()?.document_since;
+        self.versions.iter().find_map(told)
     }
 
     /// The newest run of a version.
@@ -151,7 +160,13 @@ pub struct VersionFile {
     /// What filters look up.
     pub filterable: Vec<(String, String)>,
     pub units: Vec<UnitFile>,
-    pub pages: u32,
+    pub pages: Vec<PageSize>,
+    /// What is noted of its rows, as they are; `None` where they cannot be read.
+    pub facts: Option<Facts>,
+    /// The jobs that claim it.
+    pub claims: ClaimSum,
+    /// What was noted.
+    pub witness: Option<Witness>,
     pub order: SourceOrder,
     /// Of its order; `None` for versions made long ago.
     pub order_sum: Option<ContentHash>,
@@ -163,6 +178,11 @@ impl VersionFile {
     pub fn order_stands(&self) -> Option<bool> {
         let sum = self.order_sum?;
         Some(sum == self.order.sum_for(self.id))
+    }
+
+    /// What was noted of it, if that still stands.
+    pub fn told(&self) -> Option<Facts> {
+        self.witness.as_ref()?.told(self.id)
     }
 
     /// Whether it was brought to its end: then every store must have all of it.
@@ -243,6 +263,12 @@ pub enum Mend {
     Run(RunFile),
     /// A job's claim to the version it brought.
     Claim(JobId, VersionId),
+    /// What is noted of a version, as its rows have it.
+    Witness(VersionId),
+    /// A version's rows, as they were noted.
+    Witnessed(VersionId),
+    /// The one claim that is not as it was noted, if there is but one.
+    Claims(VersionId),
     /// When the document was removed, as the ledger tells.
     Removal(Option<DateTime<Utc>>),
     /// What parsing and cutting the original again gave.

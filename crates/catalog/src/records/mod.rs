@@ -14,6 +14,7 @@ mod queue;
 mod replay;
 mod run;
 mod standing;
+mod witness;
 
 pub use account::*;
 pub use audit::*;
@@ -29,6 +30,7 @@ pub use queue::*;
 pub use replay::*;
 pub use run::*;
 pub use standing::*;
+pub use witness::*;
 
 /// An enum stored as text: the words of the schema's CHECKs.
 macro_rules! words {

@@ -11,7 +11,7 @@ use super::dialect::Dialect;
 use super::end::{End, end_run};
 use super::events::{News, tell};
 use super::ledger::{self, Fact};
-use super::{Tx, versions};
+use super::{Tx, versions, witness};
 use crate::{
     Activated, Activation, ActivationCause, Claim, Error, GenerationState, LedgerKind, Version,
     VersionState,
@@ -37,6 +37,7 @@ pub async fn activate<DB: Dialect>(
     let opens = opens::<DB>(c, &version, &removal, now).await?;
     let overtaken = opens.is_none();
     record::<DB>(c, claim, activation, overtaken).await?;
+    witness::write::<DB>(c, activation.version).await?;
     if let Some((cause, from)) = opens {
         let serving = Serving {
             cause,

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::cells::{Cells, bytes, json, text};
 use super::dialect::Dialect;
 use super::events::{News, tell};
-use super::{Tx, claims, counters, metadata, work};
+use super::{Tx, claims, counters, metadata, witness, work};
 use crate::{
     ActivationCause, Admission, Admitted, Error, GenerationState, Outcome, RunType, SkipReason,
 };
@@ -266,6 +266,9 @@ async fn skip<DB: Dialect>(
     .await?;
     place_later::<DB>(c, known.version, &admission.order).await?;
     metadata::add::<DB>(c, known.version, admission).await?;
+    if admission.job.is_none() || !admission.metadata.is_empty() {
+        witness::restate::<DB>(c, known.version, witness::Part::Said).await?;
+    }
     let outcome = Outcome::Skipped {
         reason: known.reason,
     };

@@ -1,12 +1,12 @@
 //! A version and its copy in another generation: who claims the one claims the other, and what is
 //! said of the one is said of the other. A cancel takes both, or neither.
 
-use model::{GenerationId, VersionId};
+use model::{GenerationId, JobId, VersionId};
 use sqlx::query;
 
 use super::cells::Cells;
 use super::dialect::Dialect;
-use super::{Tx, metadata};
+use super::{Tx, metadata, witness};
 use crate::Error;
 
 pub async fn make<DB: Dialect>(
@@ -14,21 +14,31 @@ pub async fn make<DB: Dialect>(
     version: VersionId,
     copy: VersionId,
 ) -> Result<(), Error> {
-    for sql in [
+    query(
         "UPDATE document_versions SET claimed_directly =
              (SELECT o.claimed_directly FROM document_versions o WHERE o.id = $1)
          WHERE id = $2",
+    )
+    .bind(version.as_uuid())
+    .bind(copy.as_uuid())
+    .execute(&mut *c)
+    .await?;
+    let claims = query(
         "INSERT INTO job_versions (job_id, version_id, outcome)
          SELECT o.job_id, $2, o.outcome FROM job_versions o WHERE o.version_id = $1
-         ON CONFLICT DO NOTHING",
-    ] {
-        query(sql)
-            .bind(version.as_uuid())
-            .bind(copy.as_uuid())
-            .execute(&mut *c)
-            .await?;
+         ON CONFLICT DO NOTHING RETURNING job_id, outcome",
+    )
+    .bind(version.as_uuid())
+    .bind(copy.as_uuid())
+    .fetch_all(&mut *c)
+    .await?;
+    for row in &claims {
+        let row = Cells::<DB>(row);
+        let job = row.id("job_id", JobId::from_uuid)?;
+        witness::turn_claim::<DB>(c, copy, job, &row.text("outcome")?).await?;
     }
-    metadata::repeat::<DB>(c, version, copy).await
+    metadata::repeat::<DB>(c, version, copy).await?;
+    witness::restate::<DB>(c, copy, witness::Part::Said).await
 }
 
 /// Those who found a version after it was copied have claimed the one that serves alone.

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use model::{
-    DocumentId, GenerationId, JobId, KbId, RunId, SourceId, SourceOrder, SourceUri, TenantId,
-    UnitName, UserId, VersionId,
+    DocumentId, GenerationId, JobId, KbId, PageSize, RunId, SourceId, SourceOrder, SourceUri,
+    TenantId, UnitName, UserId, VersionId,
 };
 use sqlx::{QueryBuilder, query};
 use uuid::Uuid;
 
 use super::cells::Cells;
 use super::dialect::Dialect;
-use super::{Tx, ledger};
+use super::{Tx, ledger, witness};
 use crate::{
-    ActivationFile, Artifacts, DocumentHead, Dossier, Error, Held, Listed, Page, Removed, RunFile,
-    UnitFile, VersionFile,
+    ActivationFile, Artifacts, ClaimSum, DocumentHead, Dossier, Error, Held, Listed, Page, Removed,
+    RunFile, UnitFile, VersionFile, Witness,
 };
 
 /// Documents read at a time.
@@ -217,23 +217,63 @@ async fn parts<DB: Dialect>(
             }
         },
     )?;
-    let rows = of::<DB>(c, tenant, &joined("pages"), "d.document_id", ids).await?;
-    let owner = |row: &DB::Row| Cells::<DB>(row).id("version_id", VersionId::from_uuid);
-    file::<DB, _>(found, "pages", &rows, owner, |d, id| {
-        let mine = d.versions.iter_mut().filter(|v| v.id == id);
-        mine.for_each(|version| version.pages += 1);
-    })?;
+    let mut rows = of::<DB>(c, tenant, &joined("pages"), "d.document_id", ids).await?;
+    rows.sort_by_key(|row| Cells::<DB>(row).get::<i64>("page").ok());
+    file::<DB, _>(
+        found,
+        "pages",
+        &rows,
+        page_size::<DB>,
+        |d, (id, page, size)| {
+            let mine = d.versions.iter_mut().filter(|v| v.id == id);
+            // One that is not where it would come next is missing, and the next one with it.
+            let next = mine.filter(|version| version.pages.len() as u64 + 1 == page);
+            next.for_each(|version| version.pages.push(size));
+        },
+    )?;
     let rows = of::<DB>(c, tenant, &joined("version_metadata"), "d.document_id", ids).await?;
     file::<DB, _>(
         found,
         "version_metadata",
         &rows,
         pair::<DB>,
-        |d, (id, pair)| {
-            let mine = d.versions.iter_mut().filter(|v| v.id == id);
+        |d, (id, kb, pair)| {
+            // Filters ask in a knowledge base: what is said to be in another is not found.
+            let mine = d.versions.iter_mut().filter(|v| v.id == id && v.kb == kb);
             mine.for_each(|version| version.filterable.push(pair.clone()));
         },
-    )
+    )?;
+    notes::<DB>(c, tenant, ids, found).await
+}
+
+/// What was noted of versions, and how that is now.
+async fn notes<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    ids: &[Uuid],
+    found: &mut Dossiers,
+) -> Result<(), Error> {
+    let now = witness::gather::<DB>(c, "v.document_id", ids).await?;
+    for version in found.values_mut().flat_map(|d| &mut d.versions) {
+        if let Some(now) = now.get(&version.id) {
+            version.facts = Some(now.facts.clone());
+            version.claims = now.claims;
+        }
+    }
+    let joined = "SELECT x.*, d.document_id FROM version_witnesses x
+        JOIN document_versions d ON d.id = x.version_id";
+    let rows = of::<DB>(c, tenant, joined, "d.document_id", ids).await?;
+    for row in &rows {
+        let cells = Cells::<DB>(row);
+        let owner = found.get_mut(&cells.get::<Uuid>("document_id")?);
+        let version = cells.id("version_id", VersionId::from_uuid)?;
+        // One that cannot be read tells nothing, as one that was changed.
+        let noted = witness::read::<DB>(row).unwrap_or_else(|_| Witness::silent());
+        let mine = owner.into_iter().flat_map(|d| &mut d.versions);
+        let mine = mine.filter(|v| v.id == version);
+        mine.for_each(|version| version.witness = Some(noted.clone()));
+    }
+    Ok(())
 }
 
 /// Of documents that lost their row.
@@ -361,7 +401,10 @@ fn version<DB: Dialect>(row: &DB::Row) -> Result<VersionFile, Error> {
         metadata: row.json("metadata")?,
         filterable: Vec::new(),
         units: Vec::new(),
-        pages: 0,
+        pages: Vec::new(),
+        facts: None,
+        claims: ClaimSum::default(),
+        witness: None,
         order: row.order("source_order")?,
         order_sum: row.maybe_hash("order_sum")?,
         created_at: row.at("created_at")?,
@@ -426,10 +469,25 @@ fn unit<DB: Dialect>(row: &DB::Row) -> Result<FiledUnit, Error> {
     Ok((version, unit, row.maybe_hash("artifact_hash")?))
 }
 
-fn pair<DB: Dialect>(row: &DB::Row) -> Result<(VersionId, (String, String)), Error> {
+type FiledPage = (VersionId, u64, PageSize);
+
+fn page_size<DB: Dialect>(row: &DB::Row) -> Result<FiledPage, Error> {
+    let row = Cells::<DB>(row);
+    let size = PageSize {
+        width: row.get::<f64>("width")? as f32,
+        height: row.get::<f64>("height")? as f32,
+    };
+    let version = row.id("version_id", VersionId::from_uuid)?;
+    Ok((version, row.count("page")?, size))
+}
+
+type FiledPair = (VersionId, KbId, (String, String));
+
+fn pair<DB: Dialect>(row: &DB::Row) -> Result<FiledPair, Error> {
     let row = Cells::<DB>(row);
     let version = row.id("version_id", VersionId::from_uuid)?;
-    Ok((version, (row.text("key")?, row.text("value")?)))
+    let kb = row.id("kb_id", KbId::from_uuid)?;
+    Ok((version, kb, (row.text("key")?, row.text("value")?)))
 }
 
 pub async fn held<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<Vec<Held>, Error> {

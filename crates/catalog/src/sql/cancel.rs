@@ -10,7 +10,7 @@ use super::dialect::Dialect;
 use super::events::tell;
 use super::ledger::{self, Fact};
 use super::removal::{REMOVING, called_off, end_runs, lock_runs, read, withdraw};
-use super::{Tx, activate, end, jobs, metadata, outcomes};
+use super::{Tx, activate, end, jobs, metadata, outcomes, witness};
 use crate::{Error, Job, LedgerKind, Removing};
 
 const BY_USER: &str = "Canceled by user";
@@ -180,11 +180,17 @@ async fn hand_over<DB: Dialect>(
     .await?;
     adopt::<DB>(c, heir, given.len() as i64).await?;
     metadata::take_back::<DB>(c, (version.kb, version.version), job).await?;
-    query("DELETE FROM job_versions WHERE version_id = $1 AND job_id = $2")
+    let claim = "DELETE FROM job_versions WHERE version_id = $1 AND job_id = $2 RETURNING outcome";
+    let claim = query(claim)
         .bind(version.version.as_uuid())
         .bind(job.as_uuid())
-        .execute(c)
+        .fetch_optional(&mut *c)
         .await?;
+    if let Some(row) = claim {
+        let outcome = Cells::<DB>(&row).text("outcome")?;
+        witness::turn_claim::<DB>(c, version.version, job, &outcome).await?;
+    }
+    witness::restate::<DB>(c, version.version, witness::Part::Said).await?;
     Ok(true)
 }
 

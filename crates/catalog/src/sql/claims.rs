@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, query};
 use super::cells::Cells;
 use super::dialect::Dialect;
 use super::end::{End, complete_if_done};
-use super::{Tx, jobs};
+use super::{Tx, jobs, witness};
 use crate::{Admitted, Error, Job, Outcome, SkipReason};
 
 /// A live run `r` of another that a claim `jv` waits for; `v` is the version.
@@ -58,6 +58,9 @@ pub async fn make<DB: Dialect>(
     let under_way = Outcome::Skipped {
         reason: SkipReason::LiveRun,
     };
+    if made.is_some() {
+        witness::turn_claim::<DB>(c, admitted.version, job, outcome).await?;
+    }
     // What was claimed before is waited for already.
     if made.is_some() && admitted.outcome == under_way {
         begin_to_wait::<DB>(c, job, admitted.version).await?;

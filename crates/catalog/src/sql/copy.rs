@@ -26,7 +26,7 @@ const DATABASE: &str = "catalog.db";
 const FENCE: &str = "fence";
 
 /// Every table that is copied, those others refer to first.
-const TABLES: [&str; 32] = [
+const TABLES: [&str; 33] = [
     "schema_migrations",
     "tenants",
     "users",
@@ -43,6 +43,7 @@ const TABLES: [&str; 32] = [
     "document_versions",
     "version_metadata",
     "metadata_given",
+    "version_witnesses",
     "activations",
     "document_units",
     "pages",

@@ -160,6 +160,10 @@ impl Dialect for Sqlite {
             "0024_serving_since",
             include_str!("../../migrations/sqlite/0024_serving_since.sql"),
         ),
+        (
+            "0025_version_witnesses",
+            include_str!("../../migrations/sqlite/0025_version_witnesses.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -265,6 +269,10 @@ impl Dialect for Postgres {
         (
             "0024_serving_since",
             include_str!("../../migrations/postgres/0024_serving_since.sql"),
+        ),
+        (
+            "0025_version_witnesses",
+            include_str!("../../migrations/postgres/0025_version_witnesses.sql"),
         ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =

@@ -5,11 +5,11 @@ use model::{DocumentId, JobId, RunId, RunStatus, TenantId, VersionId};
 use sqlx::query;
 use uuid::Uuid;
 
-use super::Tx;
 use super::cells::{Cells, json, text};
 use super::claims::Awaited;
 use super::dialect::Dialect;
 use super::events::{News, tell};
+use super::{Tx, witness};
 use crate::{Claim, Error, RunError, RunStats, RunType, VersionState};
 
 /// How a run ended.
@@ -236,7 +236,12 @@ pub async fn give_up<DB: Dialect>(
         .bind(state.as_str())
         .execute(&mut *c)
         .await?;
-    end_run::<DB>(c, run, End::without_success(status, stats, error), now).await
+    end_run::<DB>(c, run, End::without_success(status, stats, error), now).await?;
+    match status {
+        // Only now that the run has ended: until then others may come to claim what it brings.
+        RunStatus::Failed => witness::write::<DB>(c, VersionId::from_uuid(version)).await,
+        _ => Ok(()),
+    }
 }
 
 /// Dead letter and failed run: the step is kept to be replayed.

@@ -10,7 +10,7 @@ use super::cells::{Cells, bytes, json, text};
 use super::dialect::Dialect;
 use super::ledger::{self, Fact};
 use super::reunion::reunion;
-use super::{Tx, audit, metadata};
+use super::{Tx, audit, metadata, witness, witnessed};
 use crate::{DocumentHead, Error, LedgerKind, Mend, Reworked, RunFile, VersionFacts, replay};
 
 pub type Owner = (TenantId, DocumentId);
@@ -44,6 +44,9 @@ pub async fn mend<DB: Dialect>(
             Mend::Order(version, place) => order::<DB>(c, version, &place).await?,
             Mend::Run(run_file) => run::<DB>(c, of, &run_file).await?,
             Mend::Claim(job, version) => claim::<DB>(c, job, version).await?,
+            Mend::Witness(version) => witness::write::<DB>(c, version).await?,
+            Mend::Witnessed(version) => witnessed::row::<DB>(c, of, version).await?,
+            Mend::Claims(version) => witnessed::claims::<DB>(c, of, version).await?,
             Mend::Removal(at) => removal::<DB>(c, of, at).await?,
             Mend::Reworked(reworked) => rework::<DB>(c, of, &reworked, now).await?,
         }
@@ -109,6 +112,10 @@ async fn version<DB: Dialect>(
     facts: &VersionFacts,
 ) -> Result<(), Error> {
     let metadata = metadata_left::<DB>(c, facts.id).await?;
+    let there = query("SELECT id FROM document_versions WHERE id = $1")
+        .bind(facts.id.as_uuid())
+        .fetch_optional(&mut *c)
+        .await?;
     query(
         "INSERT INTO document_versions (id, document_id, tenant_id, kb_id, generation_id, run_id,
              number, content_hash, size, filename, metadata, source_order, claimed_directly,
@@ -137,9 +144,12 @@ async fn version<DB: Dialect>(
     .bind(json(&serde_json::Value::Array(Vec::new())))
     .bind(facts.created_at)
     .bind(bytes(&facts.order.sum_for(facts.id)))
-    .execute(c)
+    .execute(&mut *c)
     .await?;
-    Ok(())
+    match there {
+        Some(_) => Ok(()),
+        None => witnessed::row::<DB>(c, (tenant, document), facts.id).await,
+    }
 }
 
 /// A row that is gone took its metadata with it; what filters look up is still there.
@@ -380,7 +390,8 @@ async fn rework<DB: Dialect>(
         };
         ledger::append::<DB>(c, fact, now).await?;
     }
-    Ok(())
+    // Rows that were changed have been put right before: this is how it is now.
+    witness::write::<DB>(c, made.version).await
 }
 
 async fn units<DB: Dialect>(

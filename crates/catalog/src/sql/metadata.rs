@@ -32,7 +32,7 @@ pub async fn add<DB: Dialect>(
     replace::<DB>(c, (admission.kb, version), &after).await
 }
 
-async fn replace<DB: Dialect>(
+pub async fn replace<DB: Dialect>(
     c: &mut Tx<DB>,
     (kb, version): (KbId, VersionId),
     metadata: &Map<String, Value>,

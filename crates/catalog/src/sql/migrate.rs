@@ -4,7 +4,11 @@ use model::ContentHash;
 use sqlx::{Pool, Row, query, raw_sql};
 
 use super::dialect::Dialect;
+use super::witness;
 use crate::Error;
+
+/// The migration after which what was there is noted.
+const WITNESSES: &str = "0025_version_witnesses";
 
 /// Brings the schema up to what this binary knows. A schema from the future is refused.
 pub async fn migrate<DB: Dialect>(pool: &Pool<DB>) -> Result<(), Error> {
@@ -32,13 +36,18 @@ async fn run<DB: Dialect>(pool: &Pool<DB>) -> Result<(), Error> {
             &row.try_get::<String, _>(1)?,
         )?;
     }
-    for (name, sql) in &DB::MIGRATIONS[applied.len()..] {
+    let new = &DB::MIGRATIONS[applied.len()..];
+    for (name, sql) in new {
         raw_sql(*sql).execute(&mut *tx).await?;
         query("INSERT INTO schema_migrations (name, sum) VALUES ($1, $2)")
             .bind(*name)
             .bind(ContentHash::of(sql.as_bytes()).to_string())
             .execute(&mut *tx)
             .await?;
+    }
+    // A sum is more than SQL can make of a row.
+    if new.iter().any(|(name, _)| *name == WITNESSES) {
+        witness::write_all::<DB>(&mut *tx).await?;
     }
     Ok(tx.commit().await?)
 }

@@ -3,7 +3,8 @@
 //! Method bodies are functions over a connection, so that one transaction can be made of
 //! several. [`Sql`] gives each its transaction. Where a body locks more than one row it
 //! does so in this order, so that no two bodies wait for each other: knowledge base, document
-//! (several by id or by URI), run, work, version, generation, job, the tenant's events.
+//! (several by id or by URI), run, work, version, generation, job, the tenant's events. What is
+//! noted of a version is written by whoever holds its document or ends its run.
 
 mod cells;
 mod dialect;
@@ -63,6 +64,8 @@ mod unsay;
 mod users;
 mod versions;
 mod waits;
+mod witness;
+mod witnessed;
 mod work;
 
 use std::sync::Arc;

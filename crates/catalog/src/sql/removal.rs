@@ -411,7 +411,7 @@ async fn forgettable<DB: Dialect>(
 
 /// Where a withdrawn version has rows, by the column that names it; the one others refer to
 /// comes last. Of its activations it has none: being withdrawn takes them out of history.
-const TABLES: [(&str, &str); 9] = [
+const TABLES: [(&str, &str); 10] = [
     ("work", "version_id"),
     ("dead_letters", "version_id"),
     ("replayed_letters", "version_id"),
@@ -420,6 +420,7 @@ const TABLES: [(&str, &str); 9] = [
     ("pages", "version_id"),
     ("version_metadata", "version_id"),
     ("metadata_given", "version_id"),
+    ("version_witnesses", "version_id"),
     ("document_versions", "id"),
 ];
 

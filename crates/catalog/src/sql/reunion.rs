@@ -12,7 +12,7 @@ use super::activate::lock_document;
 use super::dialect::Dialect;
 use super::ledger::{self, Fact};
 use super::mend::{Owner, document};
-use super::{Tx, audit};
+use super::{Tx, audit, witness};
 use crate::{DocumentHead, Error, LedgerEntry, LedgerKind, replay};
 
 /// Where a document is named besides its own row, its ledger, and what is told of it in passing.
@@ -70,8 +70,11 @@ pub async fn reunion<DB: Dialect>(
     }
     query("DELETE FROM documents WHERE id = $1")
         .bind(with.as_uuid())
-        .execute(c)
+        .execute(&mut *c)
         .await?;
+    for version in &other.versions {
+        witness::restate::<DB>(c, version.id, witness::Part::Since).await?;
+    }
     Ok(())
 }
 

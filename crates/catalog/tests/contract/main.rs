@@ -15,6 +15,7 @@ mod jobs;
 mod leases;
 mod lists;
 mod missing;
+mod noted;
 mod operations;
 mod order;
 mod purge;
@@ -156,6 +157,8 @@ promises! {
     folder::of_many_folders_at_once_one_has_the_catalog,
     said::a_canceled_job_has_said_nothing_of_what_stays,
     said::whoever_finds_a_version_that_was_copied_claims_the_copy_too,
+    noted::a_failed_version_is_noted_until_it_is_tried_again,
+    noted::rows_that_were_changed_are_known_and_put_back,
     audit::putting_right_what_is_right_changes_nothing,
     audit::the_sources_order_of_a_version_is_told_thrice,
     audit::a_job_that_has_miscounted_is_told_and_put_right,

@@ -43,6 +43,7 @@ pub async fn a_canceled_job_has_said_nothing_of_what_stays(world: &World) {
     world.cancel(&second).await;
     let before = json!({ "k": "a", "x": "1" });
     assert_eq!(world.is_said_of(version).await, before);
+    world.is_as_noted("canceled").await;
     assert!(world.is_found_by("k", "a").await && !world.is_found_by("y", "2").await);
 
     // Of the one that brought it no more stays than of any other.
@@ -57,6 +58,7 @@ pub async fn a_canceled_job_has_said_nothing_of_what_stays(world: &World) {
     world.take(direct).await;
     world.cancel(&third).await;
     assert_eq!(world.is_said_of(version).await, json!({ "z": "4" }));
+    world.is_as_noted("in the end").await;
 }
 
 pub async fn whoever_finds_a_version_that_was_copied_claims_the_copy_too(world: &World) {
@@ -66,8 +68,10 @@ pub async fn whoever_finds_a_version_that_was_copied_claims_the_copy_too(world: 
     world.work_off().await;
     world.says("second", json!({ "k": "b" })).await;
     switch(world, &kb, false).await.unwrap();
+    world.is_as_noted("switched").await;
 
     world.cancel(&first).await;
+    world.is_as_noted("canceled").await;
     let left = world.answering().await;
     assert_eq!(left.len(), 1, "the second has it still");
     assert_eq!(world.is_said_of(left[0]).await, json!({ "k": "b" }));

@@ -123,6 +123,7 @@ impl World {
         let expected = today.catalog.status(tenant, now).await.unwrap();
         assert_eq!(status, expected, "from {from}");
         self.is_well_counted(from).await;
+        self.is_as_noted(from).await;
         let dossiers = every(|page| catalog.dossiers(tenant, page)).await.unwrap();
         let expected = every(|page| today.catalog.dossiers(tenant, page)).await;
         let expected = expected.unwrap();
@@ -160,6 +161,7 @@ impl World {
         }
         self.work_off().await;
         self.is_well_counted("here").await;
+        self.is_as_noted("in the end").await;
         let jobs = every(|page| catalog.jobs(tenant, JobFilter::default(), page)).await;
         let jobs = jobs.unwrap();
         let documents =

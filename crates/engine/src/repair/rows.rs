@@ -45,6 +45,17 @@ impl Engine {
             }
             mends.push(Mend::Version(facts));
         }
+        // Before all that is made of what they tell.
+        let noted = remedies.iter().filter_map(|remedy| match remedy {
+            Remedy::Witnessed(version) => Some(*version),
+            _ => None,
+        });
+        mends.extend(
+            noted
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .map(Mend::Witnessed),
+        );
         for remedy in remedies {
             match remedy {
                 Remedy::Run(version) => mends.extend(run_of(&dossier, *version)),
@@ -52,6 +63,14 @@ impl Engine {
                 Remedy::Removal => mends.push(Mend::Removal(dossier.removal_told())),
                 Remedy::Filterable(version) => mends.push(Mend::Filterable(*version)),
                 Remedy::Order(version) => mends.extend(order(&dossier, *version)),
+                _ => {}
+            }
+        }
+        // After the claim its run tells of, and after all that notes would be made of.
+        for remedy in remedies {
+            match remedy {
+                Remedy::Claims(version) => mends.push(Mend::Claims(*version)),
+                Remedy::Witness(version) => mends.push(Mend::Witness(*version)),
                 _ => {}
             }
         }
@@ -183,7 +202,7 @@ fn told_head(dossier: &Dossier) -> Option<(DocumentHead, DateTime<Utc>)> {
         latest: None,
         ledger_head: None,
     };
-    Some((head, first.created_at))
+    Some((head, dossier.since().unwrap_or(first.created_at)))
 }
 
 /// A run that brought these bytes once, for a version whose own is gone.

@@ -15,6 +15,8 @@ mod objects_side;
 
 mod rows;
 
+mod witness;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use catalog::{Dossier, JobCount, Kb, Miscounted, MiscountedJob, Page, VersionFile, every, replay};
@@ -109,6 +111,12 @@ pub(crate) enum Remedy {
     Filterable(VersionId),
     /// Where it stands in the source's order, as its sum or its run tells.
     Order(VersionId),
+    /// What is noted of a version, as its rows have it.
+    Witness(VersionId),
+    /// A version's rows, as they were noted.
+    Witnessed(VersionId),
+    /// The one claim that is not as it was noted.
+    Claims(VersionId),
     /// What answered when, from the ledger.
     Activations,
     /// The version made again from its original.

@@ -147,7 +147,7 @@ impl Engine {
 
 /// What the catalog tells in another way than the structure.
 fn otherwise(version: &VersionFile, structure: &Structure) -> Option<&'static str> {
-    if structure.pages.len() != version.pages as usize {
+    if structure.pages != version.pages {
         return Some("the catalog has other pages than the structure");
     }
     if structure.language != version.language {

@@ -8,7 +8,7 @@ use catalog::{
 };
 use model::{ContentHash, RunStatus, VersionId};
 
-use super::{Disagreement, Remedy};
+use super::{Disagreement, Remedy, witness};
 
 const LEDGER: Remedy =
     Remedy::Nothing("the ledger is the witness: nothing that is stored can take its place");
@@ -233,6 +233,7 @@ fn versions(dossier: &Dossier, served: Option<&[Served]>, found: &mut Findings) 
     for version in &dossier.versions {
         let told = recorded.iter().rev().find(|one| one.version == version.id);
         version_row(dossier, version, told.copied(), found);
+        found.0.extend(witness::check(version));
     }
 }
 

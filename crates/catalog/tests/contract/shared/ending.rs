@@ -106,6 +106,7 @@ impl World {
     }
 
     pub(super) async fn all_is_proven(&self) {
+        self.is_as_noted("in the end").await;
         let runs = self.runs().await.unwrap();
         let documents: BTreeSet<_> = runs.iter().map(|run| run.document).collect();
         for document in documents {

@@ -1,0 +1,173 @@
+//! Rows of a version put back to what was noted of them.
+
+use model::{JobId, VersionId};
+use sqlx::query;
+use uuid::Uuid;
+
+use super::cells::{Cells, json, text};
+use super::dialect::Dialect;
+use super::mend::Owner;
+use super::{Tx, metadata, witness};
+use crate::{ClaimSum, Error, Facts};
+
+/// All that a note has the words of. Who said what of a version it only sums up: where that was
+/// changed, what is left is said by nobody's job. Nothing where there is no note to go by.
+pub async fn row<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (_, document): Owner,
+    version: VersionId,
+) -> Result<(), Error> {
+    let Some((facts, _)) = witness::standing::<DB>(c, version).await? else {
+        return Ok(());
+    };
+    let row = query(
+        "UPDATE document_versions SET filename = $2, title = $3, created_at = $4, warnings = $5,
+             gaps = $6, claimed_directly = $7
+         WHERE id = $1 RETURNING kb_id",
+    )
+    .bind(version.as_uuid())
+    .bind(text(&facts.filename))
+    .bind(facts.title.as_deref())
+    .bind(facts.created_at)
+    .bind(json(&facts.warnings))
+    .bind(json(&facts.gaps))
+    .bind(facts.claimed_directly)
+    .fetch_optional(&mut *c)
+    .await?
+    .ok_or_else(|| Error::not_found("version", version))?;
+    let kb = Cells::<DB>(&row).id("kb_id", model::KbId::from_uuid)?;
+    metadata::replace::<DB>(c, (kb, version), &facts.metadata).await?;
+    reasons::<DB>(c, version, &facts).await?;
+    if let Some(since) = facts.document_since {
+        query("UPDATE documents SET created_at = $2 WHERE id = $1")
+            .bind(document.as_uuid())
+            .bind(since)
+            .execute(&mut *c)
+            .await?;
+    }
+    let now = witness::one::<DB>(c, version).await?;
+    match now.is_some_and(|now| now.facts.said == facts.said) {
+        true => Ok(()),
+        false => say_again::<DB>(c, version, &facts).await,
+    }
+}
+
+async fn reasons<DB: Dialect>(
+    c: &mut Tx<DB>,
+    version: VersionId,
+    facts: &Facts,
+) -> Result<(), Error> {
+    query("UPDATE document_units SET reason = NULL WHERE version_id = $1 AND reason IS NOT NULL")
+        .bind(version.as_uuid())
+        .execute(&mut *c)
+        .await?;
+    for (unit, reason) in &facts.reasons {
+        query("UPDATE document_units SET reason = $3 WHERE version_id = $1 AND unit = $2")
+            .bind(version.as_uuid())
+            .bind(unit.as_str())
+            .bind(reason.as_str())
+            .execute(&mut *c)
+            .await?;
+    }
+    Ok(())
+}
+
+async fn say_again<DB: Dialect>(
+    c: &mut Tx<DB>,
+    version: VersionId,
+    facts: &Facts,
+) -> Result<(), Error> {
+    query("DELETE FROM metadata_given WHERE version_id = $1")
+        .bind(version.as_uuid())
+        .execute(&mut *c)
+        .await?;
+    if !facts.metadata.is_empty() {
+        query(
+            "INSERT INTO metadata_given (version_id, position, job_id, metadata)
+             VALUES ($1, 0, NULL, $2)",
+        )
+        .bind(version.as_uuid())
+        .bind(json(&facts.metadata))
+        .execute(&mut *c)
+        .await?;
+    }
+    witness::restate::<DB>(c, version, witness::Part::Said).await
+}
+
+/// The claim by which the rows differ from what was noted, if one alone explains it: then it is
+/// made again, taken back, or told as it was.
+pub async fn claims<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (tenant, _): Owner,
+    version: VersionId,
+) -> Result<(), Error> {
+    let noted = witness::standing::<DB>(c, version).await?;
+    let now = witness::one::<DB>(c, version).await?;
+    let (Some((_, noted)), Some(witness::Found { claims: now, .. })) = (noted, now) else {
+        return Ok(());
+    };
+    if now == noted {
+        return Ok(());
+    }
+    let rows = query(
+        "SELECT j.id, jv.outcome FROM jobs j
+         LEFT JOIN job_versions jv ON jv.job_id = j.id AND jv.version_id = $2
+         WHERE j.tenant_id = $1 ORDER BY j.id",
+    )
+    .bind(tenant.as_uuid())
+    .bind(version.as_uuid())
+    .fetch_all(&mut *c)
+    .await?;
+    for row in &rows {
+        let row = Cells::<DB>(row);
+        let job = row.id("id", JobId::from_uuid)?;
+        let is = row.maybe_text("outcome")?;
+        let without = match &is {
+            Some(outcome) => now.turned(version, job, outcome),
+            None => now,
+        };
+        if let Some(was) = explains(without, noted, version, job) {
+            return set::<DB>(c, version, job.as_uuid(), was).await;
+        }
+    }
+    Ok(())
+}
+
+const OUTCOMES: [&str; 3] = ["new", "new_version", "skipped"];
+
+/// What a job's claim must have been, if with it all are as noted: perhaps none.
+fn explains(
+    others: ClaimSum,
+    noted: ClaimSum,
+    version: VersionId,
+    job: JobId,
+) -> Option<Option<&'static str>> {
+    if others == noted {
+        return Some(None);
+    }
+    let fits = |outcome: &&&str| others.turned(version, job, outcome) == noted;
+    OUTCOMES.iter().find(fits).map(|outcome| Some(*outcome))
+}
+
+async fn set<DB: Dialect>(
+    c: &mut Tx<DB>,
+    version: VersionId,
+    job: Uuid,
+    outcome: Option<&str>,
+) -> Result<(), Error> {
+    query("DELETE FROM job_versions WHERE job_id = $1 AND version_id = $2")
+        .bind(job)
+        .bind(version.as_uuid())
+        .execute(&mut *c)
+        .await?;
+    let Some(outcome) = outcome else {
+        return Ok(());
+    };
+    query("INSERT INTO job_versions (job_id, version_id, outcome) VALUES ($1, $2, $3)")
+        .bind(job)
+        .bind(version.as_uuid())
+        .bind(outcome)
+        .execute(c)
+        .await?;
+    Ok(())
+}

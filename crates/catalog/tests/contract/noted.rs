@@ -1,0 +1,111 @@
+//! What is noted of versions follows whatever changes them, and tells of whatever should not have.
+
+use catalog::{Mend, RunError, VersionFile, VersionState, every};
+use serde_json::json;
+
+use crate::World;
+
+impl World {
+    /// Every version that has ended, as it was noted.
+    pub async fn is_as_noted(&self, when: &str) {
+        for version in self.versions().await {
+            let noted = version.witness.as_ref();
+            if !version.is_finished() && (version.state != VersionState::Failed || noted.is_none())
+            {
+                continue;
+            }
+            assert!(version.facts.is_some(), "{when}: {version:?}");
+            assert_eq!(version.told(), version.facts, "{when}: {version:?}");
+            let noted = noted.map(|noted| noted.claims);
+            assert_eq!(noted, Some(version.claims), "{when}: {version:?}");
+        }
+    }
+
+    async fn versions(&self) -> Vec<VersionFile> {
+        let (catalog, tenant) = (&self.catalog, self.place.tenant);
+        let dossiers = every(|page| catalog.dossiers(tenant, page)).await.unwrap();
+        dossiers.into_iter().flat_map(|d| d.versions).collect()
+    }
+}
+
+pub async fn a_failed_version_is_noted_until_it_is_tried_again(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    world.admit("a.txt", "one").await;
+    let error = RunError {
+        code: "oops".into(),
+        message: "it did not work".into(),
+        hint: None,
+    };
+    let claim = world.one().await;
+    let now = world.clock.now();
+    catalog.set_aside(&claim, error, now).await.unwrap();
+    assert!(world.versions().await[0].told().is_some());
+    world.is_as_noted("failed").await;
+    let job = world.job("finds it").await;
+    world.bring(&job, &[("b.txt", "two")], true).await;
+    let letters = catalog.dead_letters(tenant, catalog::Page::first(9)).await;
+    for letter in letters.unwrap().items {
+        let replayed = catalog.replay_dead_letter(tenant, letter.id, now).await;
+        replayed.unwrap();
+    }
+    assert_eq!(world.versions().await[0].witness, None, "it is under way");
+    world.work_off().await;
+    assert!(
+        world
+            .versions()
+            .await
+            .iter()
+            .all(|one| one.told().is_some())
+    );
+    world.is_as_noted("done").await;
+}
+
+pub async fn rows_that_were_changed_are_known_and_put_back(world: &World) {
+    let first = world.job("first").await;
+    let mut batch = world.batch(&first, &[("a.txt", "one")], true);
+    batch.admissions[0].metadata = json!({ "k": "a" }).as_object().unwrap().clone();
+    let admitted = world.catalog.admit_batch(&first, batch, world.clock.now());
+    admitted.await.unwrap();
+    world.work_off().await;
+    let second = world.job("second").await;
+    world.bring(&second, &[("a.txt", "one")], true).await;
+    world.work_off().await;
+    world.is_as_noted("found again").await;
+    let whole = world.versions().await.remove(0);
+    let document = world.catalog.version(world.place.tenant, whole.id).await;
+    let document = document.unwrap().document;
+    for damage in [
+        "UPDATE document_versions SET title = 'x', filename = 'y', claimed_directly = TRUE",
+        "UPDATE document_versions SET metadata = '{}', warnings = '[1]', gaps = '[2]'",
+        "UPDATE documents SET created_at = '2001-01-01T00:00:00+00:00'",
+        "UPDATE document_versions SET created_at = '2001-01-01T00:00:00+00:00'",
+        "DELETE FROM job_versions WHERE outcome = 'skipped'",
+        "DELETE FROM job_versions WHERE outcome = 'new'",
+        "UPDATE job_versions SET outcome = 'new_version' WHERE outcome = 'new'",
+    ] {
+        world.vandalise(damage).await;
+        let spoilt = world.versions().await.remove(0);
+        let told = spoilt.told();
+        let known = told != spoilt.facts
+            || spoilt.witness.as_ref().map(|one| one.claims) != Some(spoilt.claims);
+        assert!(known, "{damage}");
+        let mends = vec![Mend::Witnessed(whole.id), Mend::Claims(whole.id)];
+        let (tenant, now) = (world.place.tenant, world.clock.now());
+        world
+            .catalog
+            .mend(tenant, document, mends, now)
+            .await
+            .unwrap();
+        world.is_as_noted(damage).await;
+        assert_eq!(world.versions().await.remove(0), whole, "{damage}");
+    }
+    world.vandalise("DELETE FROM version_witnesses").await;
+    let (tenant, now) = (world.place.tenant, world.clock.now());
+    let mends = vec![Mend::Witness(whole.id)];
+    world
+        .catalog
+        .mend(tenant, document, mends, now)
+        .await
+        .unwrap();
+    assert_eq!(world.versions().await.remove(0), whole);
+}
