@@ -1,13 +1,16 @@
 //! A knowledge base is built anew with another model while it answers, whatever is killed.
 
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use testkit::double::{self, Double};
 
 use crate::api::served::{Answer, Served, send};
-use crate::mill::{Folder, Mill, path, text};
+use crate::mill::{Folder, Mill, embeds_at, path, text};
 
 const FILES: usize = 40;
 /// The model of the next generation; the mills start with another.
@@ -133,6 +136,28 @@ async fn another_model_takes_over_without_a_gap_on_sqlite() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_model_takes_over_without_a_gap_on_postgres() {
     another_model_takes_over_without_a_gap(Mill::postgres().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_build_that_does_not_get_on_says_what_it_waits_for() {
+    let mill = Mill::sqlite();
+    mill.ingest(Folder::of(&[("a.md", "# A\n\nThe hopper is full.\n")]).path());
+    let double = Double::start(vec![]).await;
+    double.answer_after(0, double::Answer::status(401));
+    let url = double.url();
+    let mut build = mill
+        .command(&["generations", "build"])
+        .envs(embeds_at(&url))
+        .env("GRISTMILL_ALSO_PROVIDER", "hash")
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let says = BufReader::new(build.stderr.take().expect("it is piped"));
+    let mut lines = says.lines().map_while(Result::ok);
+    let told = lines.find(|line| line.starts_with("waiting: ") && line.contains("401"));
+    build.kill().expect("it is still at it");
+    build.wait().expect("it ends");
+    assert!(told.is_some());
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod api;
 mod browser;
 mod cancel;
 mod crash;
+mod cut;
 mod damage;
 mod delegated;
 mod direction;

@@ -10,6 +10,7 @@ use catalog::Run;
 use chrono::TimeDelta;
 use engine::search::{Filter, Mode, Request};
 use model::{RunId, RunStatus, TenantId};
+use providers::openai::HARMLESS;
 use providers::remote::Retry;
 use providers::{OpenAiEmbedder, OpenAiSettings};
 use shell::Workers;
@@ -79,6 +80,7 @@ impl House {
             chunks.extend(found.unwrap());
         }
         let mut answered = self.double.answered();
+        answered.retain(|text| text != HARMLESS);
         assert_eq!(answered.len(), chunks.len(), "nothing is embedded twice");
         answered.sort();
         answered.dedup();
@@ -186,6 +188,44 @@ async fn what_a_person_mends_at_the_provider_is_waited_for_however_long() {
         let ended = house.to_the_end(run).await;
         assert_eq!(ended.status, RunStatus::Succeeded, "{ended:?}");
         house.nothing_lost_nothing_twice(&[ended]).await;
+        house.workers.stop(Duration::from_secs(1)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_service_that_refuses_whatever_it_is_sent_is_waited_for_and_buries_nothing() {
+    let refusals = [
+        Answer::status(400).body(double::UNHEARD_OF),
+        Answer::status(422),
+        Answer::status(400).body(double::CONTEXT_LENGTH),
+        Answer::status(413),
+    ];
+    for refusal in refusals {
+        let house = House::open(vec![], PATIENT).await;
+        house.double.answer_after(0, refusal);
+        let mut runs = vec![house.alone.take_in(TEXT).await];
+        for n in 0..3 {
+            let text = format!("Measure number {n} of good grain.");
+            runs.push(house.alone.take_in_as(&format!("{n}.txt"), text).await);
+        }
+        // More often than a step is tried.
+        for _ in 0..5 {
+            house.alone.clock.advance(TimeDelta::minutes(2));
+            let now = house.alone.engine.parts().clock.now();
+            let waits = |run: &Run| run.waiting_until > Some(now);
+            for run in &runs {
+                let waiting = house.run_when(*run, waits).await.waiting.unwrap();
+                assert!(waiting.contains("refused the request with 4"), "{waiting}");
+            }
+        }
+        house.double.relent();
+        let mut ended = Vec::new();
+        for run in runs {
+            let run = house.to_the_end(run).await;
+            assert_eq!(run.status, RunStatus::Succeeded, "{run:?}");
+            ended.push(run);
+        }
+        house.nothing_lost_nothing_twice(&ended).await;
         house.workers.stop(Duration::from_secs(1)).await;
     }
 }
@@ -324,6 +364,22 @@ async fn while_the_service_is_waited_for_words_are_found_and_it_is_said_why() {
     }
     let words = engine.search(kb, &question(Mode::Text)).await.unwrap();
     assert_eq!(words.words_only, None, "nothing else was asked for");
+    house.workers.stop(Duration::from_secs(1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_the_service_refuses_is_answered_by_its_words() {
+    let house = House::open(vec![], PATIENT).await;
+    let run = house.alone.take_in(TEXT).await;
+    house.run_when(run, has_ended).await;
+    house.double.refuse("which stone", Answer::status(400));
+    let (engine, kb) = (&house.alone.engine, &house.alone.kb);
+    let found = engine.search(kb, &question(Mode::Hybrid)).await.unwrap();
+    assert!(found.hits[0].text.contains("rye"), "{:?}", found.hits);
+    let why = found.words_only.unwrap();
+    assert!(why.contains("refuses this question"), "{why}");
+    let refused = engine.search(kb, &question(Mode::Vector)).await;
+    assert!(refused.is_err());
     house.workers.stop(Duration::from_secs(1)).await;
 }
 

@@ -27,9 +27,31 @@ pub fn open_also(config: &Config) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
 fn open_one(embedding: &Embedding) -> anyhow::Result<Arc<dyn Embedder>> {
     let settings = settings(embedding)?;
     providers::open(&settings).map_err(|error| {
-        let hint = "`make model` fetches the default model; `gristmill doctor` says more";
+        let hint = hint(&error);
         anyhow::Error::new(error).context(Hinted::new("the embedding model cannot be used", hint))
     })
+}
+
+/// What helps where a model cannot be opened.
+fn hint(error: &providers::Error) -> &'static str {
+    use providers::Error as E;
+    match error {
+        E::NoWeights { .. } => {
+            "`make model` fetches the default model; `gristmill doctor` says where to"
+        }
+        E::Unreadable { .. } => "check who may read it",
+        E::Malformed { .. } => "copy the model's folder anew, or name another one",
+        E::Unsupported { .. } => "name another folder, or an endpoint that serves this model",
+        _ => "correct it; `gristmill config show` says what is set, and where",
+    }
+}
+
+/// Whether there is no model in the folder it is looked for in.
+pub fn is_missing(error: &anyhow::Error) -> bool {
+    let found = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<providers::Error>());
+    matches!(found, Some(providers::Error::NoWeights { .. }))
 }
 
 fn settings(embedding: &Embedding) -> anyhow::Result<Settings> {
@@ -123,6 +145,7 @@ fn folder_of(embedding: &Embedding) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::explain::explain;
 
     fn prefixed(provider: &str) -> Embedding {
         Embedding {
@@ -178,6 +201,37 @@ mod tests {
         assert_eq!(remote.timeout, Duration::from_secs(7));
         let refused = settings(&limited(2049)).unwrap_err().to_string();
         assert!(refused.contains("max_batch_items"), "{refused}");
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test writes its own files")]
+    fn only_where_weights_are_missing_they_are_to_be_fetched() {
+        let folder = tempfile::tempdir().unwrap();
+        let of_folder = Embedding {
+            provider: "local".to_owned(),
+            path: folder.path().to_string_lossy().into_owned(),
+            ..Embedding::default()
+        };
+        let told = |embedding: &Embedding| {
+            let error = open_one(embedding).err().expect("it cannot be opened");
+            (explain(&error, false), is_missing(&error))
+        };
+        let (empty, missing) = told(&of_folder);
+        assert!(empty.contains("make model") && missing, "{empty}");
+
+        for file in ["config.json", "tokenizer.json", "model.safetensors"] {
+            std::fs::write(folder.path().join(file), "not this").unwrap();
+        }
+        let sizeless = prefixed("openai");
+        let unknown = Embedding {
+            provider: "nobody".to_owned(),
+            ..Embedding::default()
+        };
+        for embedding in [of_folder, sizeless, unknown] {
+            let (other, missing) = told(&embedding);
+            assert!(!other.contains("make model") && !missing, "{other}");
+            assert!(!other.contains("--help"), "{other}");
+        }
     }
 
     #[test]

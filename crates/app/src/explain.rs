@@ -35,20 +35,24 @@ pub fn hinted(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Er
 /// more than what contains them; `verbose` lists them all.
 pub fn explain(error: &anyhow::Error, verbose: bool) -> String {
     let mut text = format!("error: {}", sentence(error));
-    // As a context it is found by anyhow's own downcast, as a cause along the chain.
-    let in_chain = || error.chain().find_map(|e| e.downcast_ref::<Hinted>());
-    let hint = error.downcast_ref::<Hinted>().or_else(in_chain);
-    let said = hint
-        .map(|hint| hint.hint.as_str())
-        .filter(|hint| !hint.is_empty());
-    let hint = said.unwrap_or_else(|| usual_hint(error));
-    text.push_str(&format!("\nhint: {hint}"));
+    text.push_str(&format!("\nhint: {}", hint(error)));
     if verbose {
         for cause in error.chain().skip(1) {
             text.push_str(&format!("\n  because: {cause}"));
         }
     }
     text
+}
+
+/// What to do about it.
+pub fn hint(error: &anyhow::Error) -> &str {
+    // As a context it is found by anyhow's own downcast, as a cause along the chain.
+    let in_chain = || error.chain().find_map(|e| e.downcast_ref::<Hinted>());
+    let hint = error.downcast_ref::<Hinted>().or_else(in_chain);
+    let said = hint
+        .map(|hint| hint.hint.as_str())
+        .filter(|hint| !hint.is_empty());
+    said.unwrap_or_else(|| usual_hint(error))
 }
 
 /// What usually helps, where nobody above the cause knew better.

@@ -261,8 +261,8 @@ fn of_embedding(error: &providers::Error) -> Disposition {
             why: error.to_string(),
             after: QUOTA,
         },
-        // So is this, where it is the provider's to say. One that calls the request a bad one may
-        // mean this text, which would wait for ever.
+        // So is this, where it is the provider's to say. One that calls the request a bad one is
+        // known to mean every text, not this one, which would wait for ever.
         Kind::Misconfigured if is_settled_there(error) => Disposition::Wait {
             why: error.to_string(),
             after: REFUSED,
@@ -274,10 +274,7 @@ fn of_embedding(error: &providers::Error) -> Disposition {
 /// Whether what is wrong can be mended at the provider, or in what we are told of it.
 fn is_settled_there(error: &providers::Error) -> bool {
     use providers::Error as E;
-    match error {
-        E::Refused { status, .. } => !matches!(status, 400 | 422),
-        error => matches!(error, E::WrongDimension { .. }),
-    }
+    matches!(error, E::Refused { .. } | E::WrongDimension { .. })
 }
 
 fn of_parse(error: &sandbox::Error) -> Disposition {
@@ -307,7 +304,17 @@ mod tests {
             status: 401,
             message: "no such key".to_owned(),
         };
-        let cases = [(open, after), (busy, after), (quota, QUOTA), (key, REFUSED)];
+        let everything = providers::Error::Refused {
+            status: 400,
+            message: "no such model".to_owned(),
+        };
+        let cases = [
+            (open, after),
+            (busy, after),
+            (quota, QUOTA),
+            (key, REFUSED),
+            (everything, REFUSED),
+        ];
         for (error, wait) in cases {
             let disposition = Error::from(Arc::new(error)).disposition();
             assert!(matches!(disposition, Disposition::Wait { after, .. } if after == wait));

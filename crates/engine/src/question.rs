@@ -30,15 +30,18 @@ pub(crate) async fn meaning(embedder: &dyn Embedder, query: &str) -> Result<Mean
 }
 
 impl Error {
-    /// Why the model does not answer now, whatever it is asked; `None` where the question is at
-    /// fault, or something else. The words of the service are left out: they may quote the
-    /// question or a key.
+    /// Why the model does not answer, whatever it is asked or just this; `None` where the question
+    /// is no question to any model, or something else is at fault. The words of the service are
+    /// left out: they may quote the question or a key.
     pub fn model_is_silent(&self) -> Option<&'static str> {
         let Self::Embedding(error) = self else {
             return None;
         };
         if let providers::Error::CircuitOpen { .. } = **error {
             return Some("the embedding service kept failing and is left alone for a while");
+        }
+        if let providers::Error::InputRefused { .. } = **error {
+            return Some("the embedding service refuses this question");
         }
         match error.kind() {
             Kind::Throttled { .. } => Some("the embedding service asked us to slow down"),

@@ -27,6 +27,11 @@ impl ModelName {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Whether tokens are estimated for it: the vocabulary of a remote model is not here.
+    pub fn estimates_tokens(&self) -> bool {
+        self.0.starts_with("openai:")
+    }
 }
 
 impl fmt::Display for ModelName {

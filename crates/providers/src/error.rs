@@ -67,7 +67,11 @@ pub enum Error {
     #[error("the model service refused the request with {status}: {message}")]
     Refused { status: u16, message: String },
     #[error("the request is too much for the model service: {message}")]
-    TooMuch { measure: Measure, message: String },
+    TooMuch {
+        status: u16,
+        measure: Measure,
+        message: String,
+    },
     #[error("the model service failed with {status}: {message}")]
     Unavailable {
         status: u16,

@@ -4,8 +4,11 @@
 
 use std::time::Duration;
 
+use providers::openai::HARMLESS;
 use providers::remote::Retry;
-use providers::{Embedder, Error, Kind, OpenAiEmbedder, OpenAiSettings, Secret};
+use providers::{
+    Embedder, Error, HashEmbedder, HashSettings, Kind, OpenAiEmbedder, OpenAiSettings, Secret,
+};
 use testkit::double::{self, Answer, Double};
 
 const DIMENSION: u32 = 8;
@@ -33,7 +36,12 @@ async fn assert_all_embedded_once(double: &Double, embedder: &OpenAiEmbedder, te
     let vectors = embedder.embed_passages(texts).await.unwrap();
     let expected: Vec<_> = texts.iter().map(|text| double::vector(text)).collect();
     assert_eq!(vectors, expected);
-    double.assert_answered_once(texts);
+    let mut answered = double.answered();
+    answered.retain(|text| text != HARMLESS);
+    let mut texts = texts.to_vec();
+    answered.sort();
+    texts.sort();
+    assert_eq!(answered, texts);
 }
 
 #[tokio::test]
@@ -83,6 +91,15 @@ async fn prefixes_go_before_every_text_and_are_taken_off_what_the_model_reads() 
         ..prefixed
     };
     assert!(OpenAiEmbedder::open(&no_room).is_err());
+}
+
+#[tokio::test]
+async fn its_tokens_are_known_to_be_estimates_by_its_name() {
+    let double = Double::start(vec![]).await;
+    let remote = OpenAiEmbedder::open(&settings(&double)).unwrap();
+    assert!(remote.info().name.estimates_tokens());
+    let exact = HashEmbedder::new(&HashSettings::default());
+    assert!(!exact.info().name.estimates_tokens());
 }
 
 #[tokio::test]
@@ -173,7 +190,8 @@ async fn a_request_too_large_is_halved_until_one_input_is_left_to_blame() {
     assert_all_embedded_once(&double, &embedder, &texts(4)).await;
     assert_eq!(double.request_sizes(), [4, 2, 2]);
 
-    let double = Double::start(vec![too_large(), too_large(), too_large()]).await;
+    let double = Double::start(vec![]).await;
+    double.refuse("passage 0", too_large());
     let embedder = OpenAiEmbedder::open(&settings(&double)).unwrap();
     let error = embedder.embed_passages(&texts(4)).await.unwrap_err();
     assert_eq!(error.kind(), Kind::Input { index: 0 });
@@ -433,12 +451,70 @@ async fn nobody_who_asks_waits_for_a_service_that_does_not_answer() {
 
 #[tokio::test]
 async fn a_service_that_refuses_everything_is_not_put_down_to_one_input() {
+    let refusals = [
+        (
+            Answer::status(400).body(double::UNHEARD_OF),
+            "400: that will not do",
+        ),
+        (Answer::status(422), "422: it did not say why"),
+        (
+            Answer::status(400).body(double::CONTEXT_LENGTH),
+            "400: the input length exceeds the context length",
+        ),
+        (Answer::status(413), "413: it did not say why"),
+    ];
+    for (answer, said) in refusals {
+        let double = Double::start(vec![]).await;
+        double.refuse_where(|_| true, answer);
+        let embedder = OpenAiEmbedder::open(&settings(&double)).unwrap();
+        for count in [4, 1] {
+            let before = double.request_sizes().len();
+            let error = embedder.embed_passages(&texts(count)).await.unwrap_err();
+            assert_eq!(error.kind(), Kind::Misconfigured, "{error}");
+            assert!(error.to_string().ends_with(said), "{error}");
+            // Halved down to one; then a harmless one.
+            let asked = &double.request_sizes()[before..];
+            assert!(asked.len() <= 4, "{asked:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_begins_to_refuse_everything_halfway_through_is_waited_for() {
     let double = Double::start(vec![]).await;
-    double.refuse("passage", Answer::status(400).body(double::UNHEARD_OF));
+    double.answer_after(5, Answer::status(400).body(double::UNHEARD_OF));
     let embedder = OpenAiEmbedder::open(&settings(&double)).unwrap();
-    let error = embedder.embed_passages(&texts(4)).await.unwrap_err();
-    assert_eq!(error.kind(), Kind::Misconfigured, "{error}");
-    assert_eq!(double.request_sizes(), [4, 2, 1, 1]);
+    // What was answered is kept, and says nothing of how the service is now.
+    for _ in 0..3 {
+        let error = embedder.embed_passages(&texts(9)).await.unwrap_err();
+        assert_eq!(error.kind(), Kind::Misconfigured, "{error}");
+    }
+    double.relent();
+    assert_all_embedded_once(&double, &embedder, &texts(9)).await;
+}
+
+#[tokio::test]
+async fn no_text_is_blamed_for_what_was_mended_meanwhile() {
+    let refused = || Answer::status(400).body(double::UNHEARD_OF);
+    // Two are halved, and one is refused when another is taken.
+    let double = Double::start(vec![refused(), refused()]).await;
+    let embedder = OpenAiEmbedder::open(&settings(&double)).unwrap();
+    assert_all_embedded_once(&double, &embedder, &texts(2)).await;
+}
+
+#[tokio::test]
+async fn texts_that_are_refused_alone_or_together_are_refused_and_not_the_service() {
+    let double = Double::start(vec![]).await;
+    double.refuse("poison", Answer::status(400).body(double::UNHEARD_OF));
+    let embedder = OpenAiEmbedder::open(&settings(&double)).unwrap();
+    for count in [1, 2, 3] {
+        let poison: Vec<_> = (0..count).map(|n| format!("poison {n}")).collect();
+        let error = embedder.embed_passages(&poison).await.unwrap_err();
+        assert!(matches!(error.kind(), Kind::Input { .. }), "{error}");
+    }
+    let error = embedder.embed_query("is this poison").await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Input { index: 0 }, "{error}");
+    embedder.embed_passages(&texts(3)).await.unwrap();
 }
 
 #[tokio::test]

@@ -201,14 +201,6 @@ impl Double {
     pub fn answered(&self) -> Vec<String> {
         self.seen.lock().unwrap().answered.clone()
     }
-
-    pub fn assert_answered_once(&self, texts: &[String]) {
-        let mut answered = self.seen.lock().unwrap().answered.clone();
-        let mut texts = texts.to_vec();
-        answered.sort();
-        texts.sort();
-        assert_eq!(answered, texts);
-    }
 }
 
 /// Where connections are served, each in a task of its own.

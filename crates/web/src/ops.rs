@@ -138,7 +138,8 @@ async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
 }
 
 /// What was embedded for documents: duplicates are passages answered without the model, divided
-/// are texts longer than it reads, embedded by the mean of their parts.
+/// are texts longer than it reads, embedded by the mean of their parts. Tokens of remote models are
+/// estimates.
 fn batches(counts: &Counts, divided: u64, out: &mut String) {
     out.push_str("# TYPE gristmill_embedding_batches_total counter\n");
     for reason in Reason::ALL {
@@ -149,6 +150,7 @@ fn batches(counts: &Counts, divided: u64, out: &mut String) {
             "gristmill_embedding_batches_total{{reason=\"{reason}\"}} {count}"
         );
     }
+    out.push_str("# HELP gristmill_embedding_tokens_total Estimated for remote models.\n");
     for (what, count) in [
         ("chunks", counts.items),
         ("tokens", counts.tokens),
@@ -176,8 +178,6 @@ fn reranks(counts: &[(&str, u64)], out: &mut String) {
     }
 }
 
-/// What came of wishes for page images, and for prints of documents without pages.
-fn drawings(counts: &[(&str, u64)], out: &mut String) {
 /// What was read of texts too large to hold, and how often that went on after a crash.
 fn reads(reads: engine::Reads, out: &mut String) {
     for (what, count) in [
@@ -190,6 +190,8 @@ fn reads(reads: engine::Reads, out: &mut String) {
     }
 }
 
+/// What came of wishes for page images, and for prints of documents without pages.
+fn drawings(counts: &[(&str, u64)], out: &mut String) {
     out.push_str("# TYPE gristmill_page_images_total counter\n");
     for (outcome, count) in counts {
         let _ = writeln!(

@@ -217,10 +217,11 @@ impl From<engine::Error> for Problem {
                 Some(why) => silent(&error, why),
                 None => unavailable(&error),
             },
-            Disposition::Reject => {
-                let detail = error.explain();
-                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unprocessable", detail)
-            }
+            Disposition::Reject => match error.model_is_silent() {
+                Some(why) => Self::unprocessable(why)
+                    .hint("ask in other words, or search in mode `hybrid` or `text`"),
+                None => Self::unprocessable(error.explain()),
+            },
             Disposition::Stop { why } => Self::conflict(why),
             Disposition::Halt | Disposition::Drop => Self::internal(&error),
         }

@@ -1,23 +1,22 @@
 //! What only a person can mend: tried again where it was dropped, replayed, let go.
 
-use testkit::double::{Answer, Double};
+use testkit::double::{self, Answer, Double};
 
 use super::Room;
 use super::every_page::Walk;
 use super::tab::Tab;
+use crate::letters::fails_for_good;
 use crate::mill::{Folder, embeds_at};
 
-/// A service that embeds, and at these requests refuses what it is sent.
+/// A service that refuses the first text, takes it the next time, fails for good on the one after
+/// it until that is brought again, and on the last.
 async fn moody() -> Double {
-    let refused = || Answer::status(400);
-    Double::start(vec![
-        refused(),
-        Answer::good(),
-        refused(),
-        Answer::good(),
-        refused(),
-    ])
-    .await
+    let refused = || Answer::status(400).body(double::UNHEARD_OF);
+    let mut script = vec![refused(), Answer::good(), refused(), Answer::good()];
+    script.extend(fails_for_good());
+    script.push(Answer::good());
+    script.extend(fails_for_good());
+    Double::start(script).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -28,7 +27,7 @@ async fn dead_letters_say_why_and_are_replayed_or_dropped() {
         return;
     };
     let tab = room.signed_in("admin").await;
-    fails(&tab, "barley").await;
+    fails(&tab, "barley", "that will not do").await;
     tab.click_on("[data-uploads] button", "Try again").await;
     tab.until("document.querySelector('[data-uploads] li[data-stage=good]')")
         .await;
@@ -39,7 +38,7 @@ async fn dead_letters_say_why_and_are_replayed_or_dropped() {
     );
 
     tab.go("/kb/default").await;
-    fails(&tab, "oats").await;
+    fails(&tab, "oats", "500").await;
     let walk = Walk::of(tab);
     walk.visit("dead-letters", "/runs").await;
     let tab = walk.tab;
@@ -47,7 +46,7 @@ async fn dead_letters_say_why_and_are_replayed_or_dropped() {
         "document.querySelector('#dead-letters ~ table .name')?.innerText.includes('oats.md')",
     )
     .await;
-    tab.until("document.querySelector('#dead-letters ~ table .reason').innerText.includes('400')")
+    tab.until("document.querySelector('#dead-letters ~ table .reason').innerText.includes('500')")
         .await;
     tab.click_on("button", "Replay").await;
     tab.until("!document.querySelector('#dead-letters')").await;
@@ -58,7 +57,7 @@ async fn dead_letters_say_why_and_are_replayed_or_dropped() {
         .await;
 
     tab.go("/kb/default").await;
-    fails(&tab, "spelt").await;
+    fails(&tab, "spelt", "500").await;
     tab.go("/admin").await;
     tab.sees("One step was tried and came to nothing").await;
     tab.go("/runs").await;
@@ -70,7 +69,7 @@ async fn dead_letters_say_why_and_are_replayed_or_dropped() {
 }
 
 /// Drops a file, and sees that it failed and why.
-async fn fails(tab: &Tab, grain: &str) {
+async fn fails(tab: &Tab, grain: &str, why: &str) {
     let desktop = Folder::of(&[]);
     let name = format!("{grain}.md");
     let text = format!("# {grain}\n\nThe {grain} is rolled before it is sold.\n");
@@ -79,5 +78,5 @@ async fn fails(tab: &Tab, grain: &str) {
         .await;
     tab.drop_files(&[&desktop.file(&name)]).await;
     let reason = "document.querySelector('[data-uploads] li[data-stage=bad] .said')?.innerText";
-    tab.until(&format!("{reason}.includes('400')")).await;
+    tab.until(&format!("{reason}.includes('{why}')")).await;
 }

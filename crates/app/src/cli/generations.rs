@@ -41,7 +41,8 @@ pub struct Switch {
 pub struct Build {
     #[command(flatten)]
     pub switch: Switch,
-    /// `provider:model`, one that is configured [default: the one of embedding.*]
+    /// `provider:model`, one that is configured; all-MiniLM-L6-v2 is made for English [default: the
+    /// one of embedding.*]
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
     /// structural, fixed, sentence, markdown or streaming [default: as it serves]

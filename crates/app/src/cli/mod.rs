@@ -188,6 +188,9 @@ impl Format {
 #[derive(Debug, Args)]
 pub struct Chunk {
     pub file: PathBuf,
+    /// structural, fixed, sentence, markdown or streaming [default: as chunks.strategy]
+    #[arg(long, value_name = "NAME")]
+    pub strategy: Option<model::Strategy>,
     /// One line of JSON per chunk
     #[arg(long)]
     pub json: bool,

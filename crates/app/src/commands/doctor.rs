@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::cli::{Doctor, DoctorWhat};
 use crate::config::Config;
-use crate::explain::sentence;
+use crate::explain::{hint, sentence};
 use crate::folder::{Claimed, Folder};
 use crate::session::{Needs, Session};
 use crate::{embedding, reranking};
@@ -95,13 +95,14 @@ fn model(config: &Config) -> Check {
                 "{name}, {dimension} dimensions, reads {limit} tokens ({note})"
             ))
         }
-        Err(error) => Err((
+        Err(error) if embedding::is_missing(&error) => Err((
             sentence(&error),
             format!(
                 "`make model` puts the default one into `{}`; or set embedding.path",
                 embedding::local_folder(config).display()
             ),
         )),
+        Err(error) => Err((sentence(&error), hint(&error).to_owned())),
     };
     Check {
         name: "embedding model",

@@ -5,14 +5,16 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::cli::{Build, GenerationAction, Generations, InKb, Switch};
-use crate::client::{Client, escaped};
+use crate::client::{Client, escaped, with_query};
 use crate::config::Config;
 use crate::explain::hinted;
 use crate::session::{Needs, Session};
 
-use super::{cell, print_line, print_text};
+use super::{Rows, cell, print_line, print_text};
 
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// Looks that must find a build where it was before it is told what it waits for.
+const LOOKS: u32 = 15;
 
 pub async fn run(config: &Config, args: &Generations) -> anyhow::Result<()> {
     let needs = match &args.action {
@@ -61,6 +63,7 @@ async fn build(client: &Client, build: &Build) -> anyhow::Result<()> {
         "overlap": build.overlap,
     });
     let mut building: Value = client.post(&path, &wanted).await?;
+    let mut standstill = Standstill::default();
     while building["ready"] != true {
         let count = |name: &str| building[name].as_u64().unwrap_or(0);
         let missing = count("documents") - count("built") - count("failed");
@@ -72,6 +75,10 @@ async fn build(client: &Client, build: &Build) -> anyhow::Result<()> {
             documents = count("documents"),
             "building"
         );
+        if standstill.lasts([count("built"), count("failed"), count("documents")]) {
+            let why = waits_for(client, within, &building).await?;
+            standstill.tell(why);
+        }
         tokio::time::sleep(LOOK_AGAIN).await;
         building = client.get(&path).await?;
     }
@@ -93,6 +100,54 @@ async fn build(client: &Client, build: &Build) -> anyhow::Result<()> {
         ));
     }
     self::switch(client, &build.switch).await
+}
+
+/// A build that does not get on, and what was told of it.
+#[derive(Default)]
+struct Standstill {
+    at: [u64; 3],
+    looks: u32,
+    told: Option<String>,
+}
+
+impl Standstill {
+    /// Whether it is time to say why, found where it is now.
+    fn lasts(&mut self, at: [u64; 3]) -> bool {
+        if self.at != at {
+            self.at = at;
+            self.looks = 0;
+        }
+        self.looks += 1;
+        self.looks.is_multiple_of(LOOKS)
+    }
+
+    /// The same is told once.
+    fn tell(&mut self, why: Option<String>) {
+        if let Some(why) = why.filter(|why| self.told.as_ref() != Some(why)) {
+            eprintln!("waiting: {why}");
+            self.told = Some(why);
+        }
+    }
+}
+
+/// What a run under way waits for; else what the build does.
+async fn waits_for(
+    client: &Client,
+    within: &InKb,
+    building: &Value,
+) -> anyhow::Result<Option<String>> {
+    for status in ["running", "queued"] {
+        let query = [
+            ("kb", Some(within.kb.clone())),
+            ("status", Some(status.to_owned())),
+        ];
+        let runs: Rows<Value> = client.get(&with_query("/v1/runs", &query)).await?;
+        let waiting = runs.items.iter().find_map(|run| run["waiting"].as_str());
+        if let Some(why) = waiting {
+            return Ok(Some(why.to_owned()));
+        }
+    }
+    Ok(building["waits_for"].as_str().map(str::to_owned))
 }
 
 async fn switch(client: &Client, switch: &Switch) -> anyhow::Result<()> {

@@ -32,7 +32,9 @@ pub async fn extract(config: &Config, args: &Extract) -> anyhow::Result<()> {
 
 pub async fn chunk(config: &Config, args: &Chunk) -> anyhow::Result<()> {
     let session = Session::scratch(&for_file(config, &args.file)?, false).await?;
-    let answer = post(&session.client, "/v1/chunk", &args.file, &[]).await?;
+    let strategy = args.strategy.map(|strategy| strategy.to_string());
+    let query = [("strategy", strategy)];
+    let answer = post(&session.client, "/v1/chunk", &args.file, &query).await?;
     let answer = axum::body::to_bytes(answer, usize::MAX).await;
     let answer = answer.context("the answer broke off")?;
     let rows: Rows<Value> = serde_json::from_slice(&answer).context("cannot read the chunks")?;
@@ -91,8 +93,12 @@ fn shown(chunk: &Value) -> String {
         .collect();
     let path: Vec<_> = path.iter().filter_map(|h| h.as_str()).collect();
     let range = |name: &str| format!("{}–{}", chunk[name][0], chunk[name][1]);
+    let about = match chunk["tokens_estimated"] == true {
+        true => "about ",
+        false => "",
+    };
     format!(
-        "── {} #{}  characters {}, bytes {}, {} tokens  {}\n{}\n\n",
+        "── {} #{}  characters {}, bytes {}, {about}{} tokens  {}\n{}\n\n",
         chunk["unit"].as_str().unwrap_or_default(),
         chunk["ordinal"],
         range("char_range"),

@@ -124,7 +124,12 @@ pub const KEYS: &[Key] = &[
         Text,
         "how callers reach the server; empty for as each of them did",
     ),
-    Key::new("embedding.provider", Text, "local, openai or hash"),
+    Key::new(
+        "embedding.provider",
+        Text,
+        "local, with a model made for English unless path names another; openai, any endpoint that \
+         is compatible; or hash, for tests",
+    ),
     Key::new(
         "embedding.path",
         Text,

@@ -12,8 +12,6 @@ use super::Answer;
 
 pub(super) struct Lane {
     batcher: Batcher<Passage>,
-    /// Somebody's last passage is in the open batch: it may leave when the model is free.
-    may_leave: Option<Reason>,
     /// By what the model is given: whoever else asks for that waits for the same vector.
     waiting: HashMap<ContentHash, Vec<oneshot::Sender<Answer>>>,
     /// Vectors of the last inputs, oldest first.
@@ -29,7 +27,6 @@ impl Lane {
     pub(super) fn new(limits: BatchLimits) -> Self {
         Self {
             batcher: Batcher::new(limits),
-            may_leave: None,
             waiting: HashMap::new(),
             recent: HashMap::new(),
             recent_order: VecDeque::new(),
@@ -65,9 +62,6 @@ impl Lane {
     pub(super) fn push(&mut self, passage: Passage, now: Duration) -> Vec<Batch<Passage>> {
         let pushed = self.batcher.push(passage, now);
         debug_assert_eq!(pushed.answer, Pushed::Taken, "neither recent nor under way");
-        if !pushed.closed.is_empty() {
-            self.may_leave = None;
-        }
         pushed.closed
     }
 
@@ -89,10 +83,7 @@ impl Lane {
 
     /// Nothing more of a document comes for now.
     pub(super) fn end(&mut self, document: &str, reason: Reason) {
-        self.batcher.leave_document(document);
-        if self.is_filling() {
-            self.may_leave = self.may_leave.max(Some(reason));
-        }
+        self.batcher.leave_document(document, reason);
     }
 
     /// Something is in the open batch.
@@ -102,7 +93,7 @@ impl Lane {
 
     /// Why the open batch may leave, where it may.
     pub(super) fn may_leave(&self) -> Option<Reason> {
-        self.may_leave.filter(|_| self.is_filling())
+        self.batcher.may_leave()
     }
 
     /// Until when the open batch would wait.
@@ -116,7 +107,6 @@ impl Lane {
     }
 
     pub(super) fn close(&mut self, reason: Reason) -> Option<Batch<Passage>> {
-        self.may_leave = None;
         self.batcher.take(reason)
     }
 

@@ -208,6 +208,8 @@ pub struct Batcher<T> {
     last_append: Duration,
     /// Documents that have begun and not ended: more of them is to come.
     documents: BTreeSet<String>,
+    /// Why the open batch may leave though it is not full.
+    may_leave: Option<Reason>,
     seen: BTreeMap<ContentHash, Option<ContentHash>>,
     order: VecDeque<ContentHash>,
     counts: Counts,
@@ -221,6 +223,7 @@ impl<T: Item> Batcher<T> {
             tokens: 0,
             last_append: Duration::ZERO,
             documents: BTreeSet::new(),
+            may_leave: None,
             seen: BTreeMap::new(),
             order: VecDeque::new(),
             counts: Counts::default(),
@@ -272,16 +275,25 @@ impl<T: Item> Batcher<T> {
     /// A document has no more chunks. The open batch closes once no other document is about
     /// to add to it: a thousand small files share batches, the last one does not wait.
     pub fn end_document(&mut self, document: &str) -> Option<Batch<T>> {
-        self.leave_document(document);
+        self.leave_document(document, Reason::EndOfDocument);
         if !self.documents.is_empty() {
             return None;
         }
         self.take(Reason::EndOfDocument)
     }
 
-    /// No more of a document is to be waited for; its owner decides when the batch closes.
-    pub fn leave_document(&mut self, document: &str) {
+    /// No more of a document comes for now, and why: the open batch is not kept waiting for it.
+    pub fn leave_document(&mut self, document: &str, reason: Reason) {
         self.documents.remove(document);
+        if !self.is_empty() {
+            self.may_leave = self.may_leave.max(Some(reason));
+        }
+    }
+
+    /// Why the open batch may leave, where it may: somebody's last chunk is in it. Whoever knows
+    /// that the model is free takes it then; others wait for its end, or its deadline.
+    pub fn may_leave(&self) -> Option<Reason> {
+        self.may_leave
     }
 
     /// When the open batch has waited long enough; `None` when nothing is waiting.
@@ -295,6 +307,7 @@ impl<T: Item> Batcher<T> {
             // Whoever has been silent for so long may never say that it ended.
             self.documents.clear();
         }
+        self.may_leave = None;
         if self.open.is_empty() {
             return None;
         }

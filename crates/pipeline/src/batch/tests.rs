@@ -68,10 +68,27 @@ fn a_document_that_is_left_holds_no_batch_back_and_closes_none() {
     let mut batcher = Batcher::new(limits());
     batcher.push(item("a", 0, 10), NOW);
     batcher.push(item("b", 0, 10), NOW);
-    batcher.leave_document("a");
+    assert_eq!(batcher.may_leave(), None);
+    batcher.leave_document("a", Reason::Window);
     assert_eq!(batcher.len(), 2);
+    assert_eq!(batcher.may_leave(), Some(Reason::Window));
     let batch = batcher.end_document("b").unwrap();
     assert_eq!(batch.items.len(), 2);
+}
+
+#[test]
+fn a_batch_may_leave_with_the_last_of_a_document_in_it_and_with_no_other() {
+    let mut batcher = Batcher::new(limits());
+    batcher.leave_document("nobody", Reason::EndOfDocument);
+    assert_eq!(batcher.may_leave(), None, "there is nothing in it");
+    batcher.push(item("a", 0, 60), NOW);
+    batcher.leave_document("a", Reason::EndOfDocument);
+    // A stronger reason stays when a weaker one comes.
+    batcher.leave_document("b", Reason::Window);
+    assert_eq!(batcher.may_leave(), Some(Reason::EndOfDocument));
+    let full = batcher.push(item("c", 0, 60), NOW).closed;
+    assert_eq!(full[0].reason, Reason::Tokens);
+    assert_eq!(batcher.may_leave(), None, "more of c is to come");
 }
 
 #[test]

@@ -121,8 +121,10 @@ impl<'a> Call<'a> {
             if matches!(error, Error::TooMuch { .. }) && self.divide(request[0]) {
                 continue;
             }
+            let Err(error) = self.judge(error, request[0]).await else {
+                continue;
+            };
             attempt += 1;
-            let error = self.judge(error, request[0]).await;
             match self.wait(&error, attempt) {
                 Some(wait) => tokio::time::sleep(wait).await,
                 None => self.seek_or_give_up(error, &request).await?,
@@ -241,8 +243,24 @@ impl<'a> Call<'a> {
         error
     }
 
-    /// Whether a refusal of this one text is the text's fault or everybody's.
-    async fn judge(&mut self, error: Error, index: usize) -> Error {
+    /// Whether a refusal of this one text is the text's fault or everybody's: a harmless one has
+    /// the last word, as what was answered before tells of before. Nothing is wrong any more where
+    /// the text is taken then: nobody is blamed for what was mended meanwhile.
+    async fn judge(&mut self, error: Error, index: usize) -> Result<(), Error> {
+        if !is_refusal(&error) {
+            return Err(error);
+        }
+        match self.embedder.ask_harmless().await {
+            Ok(()) => {}
+            Err(other) if is_refusal(&other) => return Err(to_all(error)),
+            Err(other) => return Err(other),
+        }
+        let again = self.send(&[index]).await;
+        again.map_err(|error| self.to_one(error, index))
+    }
+
+    /// A refusal is of this text alone.
+    fn to_one(&self, error: Error, index: usize) -> Error {
         match error {
             Error::TooMuch { message, .. } => Error::BeyondService {
                 index,
@@ -250,31 +268,10 @@ impl<'a> Call<'a> {
                 message,
             },
             Error::Refused {
-                status: status @ (400 | 422),
+                status: 400 | 422,
                 message,
-            } => match self.passes_others(index).await {
-                Ok(true) => Error::InputRefused { index, message },
-                Ok(false) => Error::Refused { status, message },
-                Err(error) => error,
-            },
+            } => Error::InputRefused { index, message },
             other => other,
-        }
-    }
-
-    /// Whether the service takes other texts than this one. Where none was answered yet, the
-    /// one furthest from it is tried: its neighbours are often of the same document.
-    async fn passes_others(&mut self, index: usize) -> Result<bool, Error> {
-        if self.texts.iter().any(|text| text.answer.is_some()) {
-            return Ok(true);
-        }
-        let furthest = (0..self.texts.len()).max_by_key(|other| other.abs_diff(index));
-        let Some(other) = furthest.filter(|other| *other != index) else {
-            return Ok(false);
-        };
-        match self.send(&[other]).await {
-            Ok(()) | Err(Error::TooMuch { .. }) => Ok(true),
-            Err(Error::Refused { .. }) => Ok(false),
-            Err(error) => Err(error),
         }
     }
 
@@ -319,14 +316,30 @@ impl<'a> Call<'a> {
     /// Too much together, or for one text's sake: some services refuse the whole request then,
     /// each in its own words.
     fn may_be_one_of_them(&self, error: &Error) -> bool {
-        match error {
-            Error::TooMuch { .. }
-            | Error::Refused {
-                status: 400 | 422, ..
-            } => true,
-            error => self.seeking && fails_on_a_text(error),
-        }
+        is_refusal(error) || (self.seeking && fails_on_a_text(error))
     }
+}
+
+/// A service that finds the shortest of texts too long refuses whatever it is sent.
+fn to_all(error: Error) -> Error {
+    match error {
+        Error::TooMuch {
+            status, message, ..
+        } => Error::Refused { status, message },
+        other => other,
+    }
+}
+
+/// Whether it may be meant for a text as well as for everybody.
+fn is_refusal(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::TooMuch { .. }
+            | Error::Refused {
+                status: 400 | 422,
+                ..
+            }
+    )
 }
 
 fn about(index: usize, error: Error) -> Error {

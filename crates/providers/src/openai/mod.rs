@@ -32,8 +32,9 @@ use suspects::Suspects;
 /// What the service takes in one request.
 pub const MOST_INPUTS: usize = 2048;
 const MOST_TOKENS: usize = 300_000;
-/// Nothing in it could bring a service down that is well.
-const HARMLESS: &str = "A mill grinds grain.";
+/// Asked for to see whether a service takes anything: nothing in it could bring one down that is
+/// well.
+pub const HARMLESS: &str = "A mill grinds grain.";
 const HARMLESS_TOKENS: usize = 8;
 /// The longest wait that is sat out for somebody who has asked a question.
 const WHILE_ASKED: Duration = Duration::from_secs(1);
@@ -149,7 +150,12 @@ impl OpenAiEmbedder {
     /// Whether it is these texts that the service fails on: they were found to be before, or it
     /// takes one that nobody could mind.
     async fn takes_others_than(&self, texts: &[&str]) -> bool {
-        self.suspects.are_all(texts) || self.ask(&[HARMLESS], HARMLESS_TOKENS, true).await.is_ok()
+        self.suspects.are_all(texts) || self.ask_harmless().await.is_ok()
+    }
+
+    /// Asks for a text that only somebody minds who minds all of them.
+    async fn ask_harmless(&self) -> Result<(), Error> {
+        self.ask(&[HARMLESS], HARMLESS_TOKENS, true).await.map(drop)
     }
 
     /// `refill` is how long a limit that is used up takes to bear as much again.

@@ -106,11 +106,14 @@ fn classify(status: u16, headers: &HeaderMap, detail: Detail) -> Error {
             message,
         },
         400 | 413 | 422 if detail.says(TOO_MANY) => Error::TooMuch {
+            status,
             measure: Measure::Inputs,
             message,
         },
-        413 => too_much_text(message),
-        400 | 422 if TOO_MUCH.iter().any(|words| detail.says(words)) => too_much_text(message),
+        413 => too_much_text(status, message),
+        400 | 422 if TOO_MUCH.iter().any(|words| detail.says(words)) => {
+            too_much_text(status, message)
+        }
         408 | 409 | 425 | 499.. => Error::Unavailable {
             status,
             retry_after,
@@ -120,8 +123,9 @@ fn classify(status: u16, headers: &HeaderMap, detail: Detail) -> Error {
     }
 }
 
-fn too_much_text(message: String) -> Error {
+fn too_much_text(status: u16, message: String) -> Error {
     Error::TooMuch {
+        status,
         measure: Measure::Bytes,
         message,
     }

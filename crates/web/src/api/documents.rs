@@ -49,6 +49,7 @@ pub struct DocumentView {
     #[schema(value_type = Vec<Object>)]
     pub gaps: Vec<Gap>,
     pub chunks: u64,
+    /// An estimate where the model is a remote one; the version says so.
     pub tokens: u64,
     #[schema(value_type = Object)]
     pub metadata: serde_json::Map<String, serde_json::Value>,

@@ -67,6 +67,7 @@ pub struct RunView {
 pub struct StatsView {
     pub docs_processed: u64,
     pub chunks_created: u64,
+    /// An estimate where the model is a remote one; the version says so.
     pub tokens_total: u64,
     pub chunks_processed: u64,
     pub chunks_skipped: u64,

@@ -59,6 +59,8 @@ pub struct VersionView {
     pub metadata: serde_json::Map<String, serde_json::Value>,
     pub chunks: u64,
     pub tokens: u64,
+    /// Whether these are an estimate, as they are for a remote model.
+    pub tokens_estimated: bool,
     pub units_total: u32,
     pub units_open: u32,
     /// What could not be read.
@@ -87,6 +89,7 @@ impl From<Version> for VersionView {
             metadata: version.metadata,
             chunks: version.chunks,
             tokens: version.tokens,
+            tokens_estimated: version.generation.spec.model.estimates_tokens(),
             units_total: version.units_total,
             units_open: version.units_open,
             gaps: version.gaps,
@@ -260,7 +263,9 @@ async fn chunks(
     let version = VersionId::from_uuid(version);
     let stored = gateway.engine().chunks(who.tenant, version).await?;
     let read = |page: Page| ready(part(&stored, &page));
-    let view = |stored: StoredChunk| ChunkView::new(&stored.id.unit, stored.chunk);
+    let version = gateway.catalog().version(who.tenant, version).await?;
+    let model = &version.generation.spec.model;
+    let view = |stored: StoredChunk| ChunkView::new(&stored.id.unit, stored.chunk, model);
     Ok(Json(Rows::of(paging.read(read).await?, view)))
 }
 

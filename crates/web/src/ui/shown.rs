@@ -5,7 +5,7 @@ use std::fmt;
 
 use catalog::{DocumentRow, DocumentState, JobOutcome, Run};
 use chrono::{DateTime, Utc};
-use model::{JobStatus, RunStatus, StepKind};
+use model::{JobStatus, ModelName, RunStatus, StepKind};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
@@ -70,6 +70,16 @@ pub fn many(number: impl Borrow<u64>, thing: &str) -> String {
     let number = *number.borrow();
     let ending = if number == 1 { "" } else { "s" };
     format!("{} {thing}{ending}", count(number))
+}
+
+/// `12 tokens`, or `about 12 tokens` where a model's are estimated.
+pub fn tokens(number: impl Borrow<u64>, model: &ModelName) -> String {
+    let about = if model.estimates_tokens() {
+        "about "
+    } else {
+        ""
+    };
+    format!("{about}{}", many(number, "token"))
 }
 
 /// A word and the colour it is shown in.
@@ -204,6 +214,13 @@ pub fn figure(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn estimated_tokens_are_shown_as_that() {
+        let [exact, estimated] = ["local", "openai"].map(|by| ModelName::new(by, "mill"));
+        assert_eq!(tokens(1, &exact), "1 token");
+        assert_eq!(tokens(1234, &estimated), "about 1,234 tokens");
+    }
 
     #[test]
     fn figures_are_shown_as_people_read_them() {

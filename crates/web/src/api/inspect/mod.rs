@@ -6,8 +6,9 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use catalog::GenerationSpec;
 use engine::intake::StageError;
-use model::{Chunk, PageBox, Parsed, UnitName};
+use model::{Chunk, ModelName, PageBox, Parsed, Strategy, UnitName};
 use parse::Hints;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -39,6 +40,17 @@ pub struct FileParams {
     format: Format,
 }
 
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ChunkParams {
+    /// As of `extract`.
+    filename: Option<String>,
+    /// How it is cut; as a new knowledge base would, unless said.
+    #[param(value_type = Option<String>,
+        pattern = "^(structural|fixed|sentence|markdown|streaming)$")]
+    strategy: Option<Strategy>,
+}
+
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Format {
@@ -56,6 +68,8 @@ pub struct ChunkView {
     pub char_range: [u64; 2],
     pub byte_range: [u64; 2],
     pub tokens: u32,
+    /// Whether these are an estimate, as they are for a remote model.
+    pub tokens_estimated: bool,
     pub heading_path: Vec<String>,
     /// The first of its unit's atoms that it is cut from, and the one after the last.
     pub atoms: [u32; 2],
@@ -67,13 +81,15 @@ pub struct ChunkView {
 }
 
 impl ChunkView {
-    pub fn new(unit: &UnitName, chunk: Chunk) -> Self {
+    /// `model` is the one its tokens are of.
+    pub fn new(unit: &UnitName, chunk: Chunk, model: &ModelName) -> Self {
         Self {
             ordinal: chunk.ordinal,
             unit: unit.to_string(),
             char_range: [chunk.span.char_start, chunk.span.char_end],
             byte_range: [chunk.span.byte_start, chunk.span.byte_end],
             tokens: chunk.tokens,
+            tokens_estimated: model.estimates_tokens(),
             heading_path: chunk.heading_path,
             atoms: [chunk.atoms.start, chunk.atoms.end],
             pages: chunk.pages,
@@ -109,25 +125,27 @@ async fn extract(
     })
 }
 
-/// The chunks a new knowledge base would hold of the file. Nothing is kept.
-#[utoipa::path(post, path = "/v1/chunk", tag = "inspect", params(FileParams),
+/// The chunks a new knowledge base would hold of the file, or those of another strategy. Nothing is
+/// kept.
+#[utoipa::path(post, path = "/v1/chunk", tag = "inspect", params(ChunkParams),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 200, body = Rows<ChunkView>)))]
 async fn chunk(
     State(gateway): State<Gateway>,
     _who: May<Ingest>,
-    Asked(params): Asked<FileParams>,
+    Asked(params): Asked<ChunkParams>,
     request: Request,
 ) -> Result<Json<Rows<ChunkView>>, Problem> {
     let arrived = gateway.arrived(request).await?;
     let parsed = gateway.parsed(&arrived, hints(params.filename)).await?;
-    let policy = gateway.generation_spec().policy;
+    let GenerationSpec { model, policy, .. } = gateway.generation_spec();
+    let policy = policy.with_strategy(params.strategy.unwrap_or(policy.strategy()));
     let tokens = gateway.engine().parts().embedder.tokens();
     let work = move || {
         let units = pipeline::units::units(&parsed);
         let cut = |unit: &model::Unit| {
             let chunks = pipeline::chunk::chunk(unit, policy, &*tokens);
-            let view = |chunk| ChunkView::new(&unit.name, chunk);
+            let view = |chunk| ChunkView::new(&unit.name, chunk, &model);
             chunks.into_iter().map(view).collect::<Vec<_>>()
         };
         units.iter().flat_map(cut).collect()

@@ -25,7 +25,7 @@ use reading::Block;
 use view::{Chosen, ChunkLine, Paper, View};
 
 use super::page::{Frame, Shown, Visitor, show};
-use super::shown::{encoded, last_part};
+use super::shown::{encoded, last_part, tokens};
 use crate::auth::Read;
 use crate::extract::{Asked, Named};
 use crate::gateway::Gateway;
@@ -81,6 +81,8 @@ struct InspectPage {
     frame: Frame,
     name: String,
     version: Version,
+    /// Whether tokens are.
+    estimated: bool,
     q: String,
     page: usize,
     last: usize,
@@ -103,6 +105,11 @@ impl InspectPage {
         let page = page.borrow();
         let view = parameter(self.view);
         format!("?page={page}&q={}{view}", encoded(&self.q))
+    }
+
+    fn tokens(&self, number: impl Borrow<u32>) -> String {
+        let number = u64::from(*number.borrow());
+        tokens(number, &self.version.generation.spec.model)
     }
 
     /// What is turned over: a page, or a part of a text without pages.
@@ -164,6 +171,7 @@ async fn inspect(
         blocks,
         chunks: view.lines(),
         chosen: view.chosen.map(|at| view.open(at)),
+        estimated: version.generation.spec.model.estimates_tokens(),
         version,
         q: looked.q,
     })
