@@ -1,6 +1,7 @@
 //! A consistent view: vectors, chunk text and text index at one flush.
 
 use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use model::{ChunkId, ContentHash, ModelName, TenantId, UnitName, VersionId};
@@ -164,6 +165,10 @@ impl Snapshot {
         let searcher = lock(&self.0.texts).get(&space).cloned();
         let missing = || Error::corrupt("text index", "it was opened and not handed out");
         searcher.map(Some).ok_or_else(missing)
+    }
+
+    pub(crate) fn text_folder(&self, space: Space) -> PathBuf {
+        self.0.store.shelf.folder(&space)
     }
 
     /// Whether somebody has laid hands on the files of a space's text that nobody has opened yet.

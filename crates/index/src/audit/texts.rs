@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use model::{ChunkId, UnitName, VersionId};
 use tantivy::index::{SegmentComponent, SegmentMeta};
@@ -19,7 +19,7 @@ use crate::Error;
 use crate::error::Doing;
 use crate::place::Space;
 use crate::snapshot::Snapshot;
-use crate::text::book::{FIELDS, unit_term};
+use crate::text::book::{FIELDS, open_index, unit_term};
 use crate::text::shelf::blocking;
 
 pub struct Texts {
@@ -48,8 +48,8 @@ impl Texts {
         let Some(searcher) = snapshot.searcher(space).await? else {
             return Ok(unread(false));
         };
-        let walked = searcher.clone();
-        let (found, files_changed) = blocking(move || walk(&walked)).await?;
+        let (walked, folder) = (searcher.clone(), snapshot.text_folder(space));
+        let (found, files_changed) = blocking(move || walk(&walked, &folder)).await?;
         Ok(Self {
             searcher: Some(searcher),
             found,
@@ -99,9 +99,9 @@ impl Texts {
     }
 }
 
-fn walk(searcher: &Searcher) -> Result<(HashMap<u32, Note>, bool), Error> {
+fn walk(searcher: &Searcher, folder: &Path) -> Result<(HashMap<u32, Note>, bool), Error> {
     let mut found = HashMap::new();
-    if !is_whole(searcher.index())? {
+    if !is_whole(folder)? {
         return Ok((found, true));
     }
     for segment in searcher.segment_readers() {
@@ -126,16 +126,15 @@ const LOOKS: usize = 8;
 
 /// Whether the files of an index are those that were written. Merging replaces some at any time:
 /// what is missing counts while it is still named by the head.
-fn is_whole(index: &Index) -> Result<bool, Error> {
+fn is_whole(folder: &Path) -> Result<bool, Error> {
     for _ in 0..LOOKS {
-        let before = files(index);
-        match &before {
-            Ok(files) if is_as_written(index, files)? => return Ok(true),
-            Ok(_) => {}
-            Err(error) if error.is_of_spoilt_text() => return Ok(false),
-            Err(_) => return before.map(|_| false),
-        }
-        if files(index).ok() == before.ok() {
+        let before = match files(folder) {
+            Ok((index, files)) if is_as_written(&index, &files)? => return Ok(true),
+            Ok((_, files)) => Some(files),
+            Err(error) if error.is_of_spoilt_text() => None,
+            Err(error) => return Err(error),
+        };
+        if before == files(folder).ok().map(|(_, files)| files) {
             return Ok(false);
         }
     }
@@ -152,13 +151,16 @@ const PARTS: [SegmentComponent; 7] = [
     SegmentComponent::Delete,
 ];
 
-/// Those of its segments, by name.
-fn files(index: &Index) -> Result<BTreeSet<PathBuf>, Error> {
+/// Those of the segments its head names, opened for itself: what the searcher came from may have
+/// been closed since, and know nothing of newer files.
+fn files(folder: &Path) -> Result<(Index, BTreeSet<PathBuf>), Error> {
+    let index = open_index(folder)?;
     let managed = index.directory().list_managed_files();
     let metas = index.load_metas().doing("read the head")?;
     let of = |segment: &SegmentMeta| PARTS.map(|part| segment.relative_path(part));
     let named = metas.segments.iter().flat_map(of);
-    Ok(named.filter(|name| managed.contains(name)).collect())
+    let files = named.filter(|name| managed.contains(name)).collect();
+    Ok((index, files))
 }
 
 fn is_as_written(index: &Index, files: &BTreeSet<PathBuf>) -> Result<bool, Error> {

@@ -121,11 +121,7 @@ impl Book {
         if there.next().is_none() {
             return Ok(None);
         }
-        let directory = MmapDirectory::open(folder)
-            .map_err(TantivyError::from)
-            .doing("open the folder")?;
-        let index = Index::open(directory).doing("open")?;
-        index.tokenizers().register(joined::NAME, Joined::default());
+        let index = open_index(folder)?;
         let reader: IndexReader = index
             .reader_builder()
             .reload_policy(ReloadPolicy::Manual)
@@ -279,6 +275,16 @@ impl Book {
         }
         Ok(())
     }
+}
+
+/// What lies in a folder, as it is now, whoever else has it open.
+pub fn open_index(folder: &Path) -> Result<Index, Error> {
+    let directory = MmapDirectory::open(folder)
+        .map_err(TantivyError::from)
+        .doing("open the folder")?;
+    let index = Index::open(directory).doing("open")?;
+    index.tokenizers().register(joined::NAME, Joined::default());
+    Ok(index)
 }
 
 fn flush_of(head: &IndexMeta) -> Option<u64> {
