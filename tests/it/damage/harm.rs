@@ -69,12 +69,19 @@ pub enum Harm {
     LoseUnread,
     ChangeUnread,
     LoseUnreadVersion,
-    /// The same, and what the document's job has counted is not there any more.
+    LoseUnreadRun,
+    /// With the document's id, and its job has counted what is not there any more.
     OfRun(&'static str),
     /// A count of status, by kind.
     Miscount(&'static str, &'static str),
     /// Of the job that brought every document.
     MiscountJob(&'static str),
+    /// Of the job that found every document there.
+    ChangeJob(&'static str),
+    /// With the id of the job that brought every document.
+    OfJobNote(&'static str),
+    /// The one that could read nothing.
+    LoseJob,
     DeleteRecord(u8),
     /// One of the bytes from here to the end of the record.
     ChangeRecord(u8, usize),
@@ -139,6 +146,25 @@ pub const HARMS: &[Harm] = &[
     OfDocument("UPDATE ingestion_runs SET source_uri = 'file:///gone' WHERE document_id = $1"),
     OfDocument("UPDATE ingestion_runs SET superseded = TRUE WHERE document_id = $1"),
     OfDocument("UPDATE ingestion_runs SET chunks_created = 0 WHERE document_id = $1"),
+    OfDocument("UPDATE ingestion_runs SET created_at = updated_at WHERE document_id = $1"),
+    OfDocument("UPDATE ingestion_runs SET started_at = NULL WHERE document_id = $1"),
+    OfDocument("UPDATE ingestion_runs SET finished_at = NULL WHERE document_id = $1"),
+    OfDocument("UPDATE ingestion_runs SET tokens_total = 1 WHERE document_id = $1"),
+    OfDocument("UPDATE ingestion_runs SET error_code = 'unreadable' WHERE document_id = $1"),
+    OfDocument("UPDATE ingestion_runs SET error_message = 'torn' WHERE document_id = $1"),
+    OfDocument("UPDATE ingestion_runs SET config = '{}' WHERE document_id = $1"),
+    OfDocument("UPDATE ingestion_runs SET config = 'no JSON' WHERE document_id = $1"),
+    OfDocument("UPDATE ingestion_runs SET initiated_by = zeroblob(16) WHERE document_id = $1"),
+    OfDocument("UPDATE ingestion_runs SET run_type = 'repair' WHERE document_id = $1"),
+    OfDocument("UPDATE ingestion_runs SET stage = 'prep' WHERE document_id = $1"),
+    OfDocument("UPDATE ingestion_runs SET source_id = zeroblob(16) WHERE document_id = $1"),
+    OfDocument("UPDATE ingestion_runs SET document_id = zeroblob(16) WHERE document_id = $1"),
+    Harm::OfRun("UPDATE ingestion_runs SET job_id = NULL WHERE document_id = $1"),
+    Harm::LoseUnreadRun,
+    OfDocument("DELETE FROM run_witnesses WHERE document_id = $1"),
+    OfDocument("UPDATE run_witnesses SET facts = '{}' WHERE document_id = $1"),
+    OfDocument("UPDATE run_witnesses SET sum = zeroblob(7) WHERE document_id = $1"),
+    OfDocument("UPDATE run_witnesses SET document_id = zeroblob(16) WHERE document_id = $1"),
     OfVersion("DELETE FROM job_versions WHERE version_id = $1"),
     OfVersion("DELETE FROM document_versions WHERE id = $1"),
     OfVersion("UPDATE document_versions SET content_hash = zeroblob(32) WHERE id = $1"),
@@ -224,6 +250,19 @@ pub const HARMS: &[Harm] = &[
     Harm::MiscountJob("docs_seen = docs_seen - 1, docs_skipped = docs_skipped + 1"),
     Harm::MiscountJob("docs_refused = 3"),
     Harm::MiscountJob("runs_open = runs_open + 2"),
+    Harm::ChangeJob("status = 'failed'"),
+    Harm::ChangeJob("config = '{}'"),
+    Harm::ChangeJob("config = 'no JSON'"),
+    Harm::ChangeJob("kb_id = zeroblob(16)"),
+    Harm::ChangeJob("initiated_by = zeroblob(16)"),
+    Harm::ChangeJob("cursor = NULL, exhausted = FALSE"),
+    Harm::ChangeJob("error = 'it was torn'"),
+    Harm::ChangeJob("purged = TRUE"),
+    Harm::ChangeJob("created_at = '2001-01-01T00:00:00+00:00'"),
+    Harm::ChangeJob("started_at = NULL, finished_at = NULL"),
+    Harm::OfJobNote("DELETE FROM job_witnesses WHERE job_id = $1"),
+    Harm::OfJobNote("UPDATE job_witnesses SET facts = '{}' WHERE job_id = $1"),
+    Harm::LoseJob,
     DeleteRecord(VERSION),
     DeleteRecord(UNIT),
     DeleteRecord(CHUNK),
@@ -269,6 +308,7 @@ impl Harm {
             Self::LoseUnread => Some(0),
             Self::ChangeUnread => Some(1),
             Self::LoseUnreadVersion => Some(2),
+            Self::LoseUnreadRun => Some(3),
             _ => None,
         }
     }
@@ -280,24 +320,45 @@ impl Harm {
         match self {
             Self::LoseUnread => stores.lose_original(target),
             Self::ChangeUnread => stores.write_over_original(target),
-            Self::LoseUnreadVersion => stores.lose_version(target).await,
+            Self::LoseUnreadVersion => {
+                let sql = "DELETE FROM document_versions WHERE id = $1";
+                stores.execute_again(sql, target.version).await;
+            }
+            Self::LoseUnreadRun => {
+                let sql = "DELETE FROM ingestion_runs WHERE document_id = $1";
+                stores.execute_again(sql, target.document).await;
+            }
             Self::Miscount(kind, change) => {
                 stores.miscount(kind, change).await;
                 expected = Expected::Tally(kind.to_owned());
             }
             Self::MiscountJob(change) => {
-                let job = stores.job().await;
+                let job = stores.job(0).await;
                 let sql = format!("UPDATE jobs SET {change} WHERE id = $1");
                 stores.execute(&sql, job).await;
                 expected = Expected::Job(job);
             }
+            Self::ChangeJob(change) => {
+                let job = stores.job(1).await;
+                let sql = format!("UPDATE jobs SET {change} WHERE id = $1");
+                stores.execute(&sql, job).await;
+                expected = Expected::Job(job);
+            }
+            Self::OfJobNote(sql) => {
+                let job = stores.job(0).await;
+                stores.execute_again(sql, job).await;
+                expected = Expected::Job(job);
+            }
+            Self::LoseJob => {
+                let job = stores.job(2).await;
+                stores
+                    .execute_again("DELETE FROM jobs WHERE id = $1", job)
+                    .await;
+                expected = Expected::Job(job);
+            }
             Self::OfRun(sql) => {
                 stores.execute(sql, target.document).await;
-                let job = Expected::Job(stores.job().await);
-                match sql.starts_with("DELETE") {
-                    true => besides = Some(job),
-                    false => expected = job,
-                }
+                besides = Some(Expected::Job(stores.job(0).await));
             }
             Self::Lose(thing) => stores.lose(target, thing),
             Self::Change(thing) => stores.change(target, thing, random),

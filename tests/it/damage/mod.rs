@@ -61,6 +61,7 @@ fn unread(mill: &Mill) -> Vec<Target> {
         ("lost.pdf", "%PDF-1.7 and nothing more"),
         ("changed.pdf", "%PDF-1.7 and nothing else"),
         ("gone.pdf", "%PDF-1.7 and nothing left"),
+        ("untold.pdf", "%PDF-1.7 and nothing told"),
     ]);
     let failed = mill.run(&["ingest", path(folder.path()), "--json"]);
     assert!(!failed.status.success(), "none can be read");
@@ -69,7 +70,9 @@ fn unread(mill: &Mill) -> Vec<Target> {
         let is_it = |row: &&serde_json::Value| text(&row["source_uri"]).ends_with(name);
         Target::read(documents.iter().find(is_it).expect("it is kept"))
     };
-    vec![of("lost.pdf"), of("changed.pdf"), of("gone.pdf")]
+    ["lost.pdf", "changed.pdf", "gone.pdf", "untold.pdf"]
+        .map(of)
+        .to_vec()
 }
 
 /// The engine alone, on a data folder nobody else holds.

@@ -115,10 +115,10 @@ impl Stores {
         }
     }
 
-    pub async fn lose_version(&mut self, target: &Target) {
-        let query = sqlx::query("DELETE FROM document_versions WHERE id = $1");
-        let lost = query.bind(target.version).execute(&mut self.sqlite).await;
-        lost.unwrap();
+    /// What may have happened already.
+    pub async fn execute_again(&mut self, sql: &'static str, id: Uuid) {
+        let query = sqlx::query(sql).bind(id);
+        query.execute(&mut self.sqlite).await.unwrap();
     }
 
     /// Whether the document is known to be removed.
@@ -139,9 +139,11 @@ impl Stores {
         assert!(done.rows_affected() > 0, "there is a tally of {kind}");
     }
 
-    /// The first there was.
-    pub async fn job(&mut self) -> Uuid {
-        let query = sqlx::query_scalar("SELECT id FROM jobs ORDER BY id LIMIT 1");
+    /// The first there was, or one of those after it.
+    pub async fn job(&mut self, at: u32) -> Uuid {
+        let ids = "SELECT id FROM jobs UNION SELECT job_id FROM job_witnesses
+            ORDER BY id LIMIT 1 OFFSET $1";
+        let query = sqlx::query_scalar(ids).bind(at);
         query.fetch_one(&mut self.sqlite).await.unwrap()
     }
 

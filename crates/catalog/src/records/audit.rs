@@ -10,8 +10,8 @@ use model::{
 };
 
 use super::{
-    ActivationCause, Artifacts, ClaimSum, Facts, LedgerEntry, LedgerKind, UnitState, VersionState,
-    Witness, words,
+    ActivationCause, Artifacts, ClaimSum, Facts, LedgerEntry, LedgerKind, NotedRun, UnitState,
+    VersionState, Witness, words,
 };
 
 /// All rows of one document, whichever of them are there.
@@ -29,6 +29,8 @@ pub struct Dossier {
     pub ledger: Vec<LedgerEntry>,
     /// Oldest first.
     pub runs: Vec<RunFile>,
+    /// Those and any that were noted, whether or not their rows are there.
+    pub noted_runs: Vec<NotedRun>,
     /// What its source calls it.
     pub source_keys: Vec<String>,
     /// Who has its address now, where its own row is gone.
@@ -47,6 +49,7 @@ impl Dossier {
             activations: Vec::new(),
             ledger: Vec::new(),
             runs: Vec::new(),
+            noted_runs: Vec::new(),
             source_keys: Vec::new(),
             successor: None,
             unreadable: Vec::new(),
@@ -261,6 +264,8 @@ pub enum Mend {
     Order(VersionId, SourceOrder),
     /// The run a version belongs to.
     Run(RunFile),
+    /// A run as it was noted, or, where no note stands, the note as the run has it.
+    NotedRun(RunId),
     /// A job's claim to the version it brought.
     Claim(JobId, VersionId),
     /// What is noted of a version, as its rows have it.
@@ -324,10 +329,12 @@ words! {
         Documents = "documents",
         /// It waits for.
         Runs = "runs",
+        /// Its own row, and what was noted of it: of each there is one.
+        Row = "row",
     }
 }
 
-/// A job whose counters are not as its rows have them.
+/// A job whose counters are not as its rows have them, or that is not as it was noted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct MiscountedJob {
     pub job: JobId,

@@ -31,12 +31,12 @@ pub trait Audit {
     /// The tallies of the tenant that are not as its rows have them, left as they are.
     async fn miscounted(&self, tenant: TenantId) -> Result<Vec<Miscounted>, Error>;
 
-    /// Jobs of the tenant that have counted other chunks, documents or runs than there were, left
-    /// as they are.
+    /// Jobs of the tenant that have counted other chunks, documents or runs than there were, or
+    /// are not as they were noted, left as they are.
     async fn miscounted_jobs(&self, tenant: TenantId) -> Result<Vec<MiscountedJob>, Error>;
 
-    /// Counts the chunks and documents of those jobs anew; what they wait for, whoever guards them
-    /// counts.
+    /// Writes the rows of those jobs again, lost ones too, and counts their chunks and documents
+    /// anew; what they wait for, whoever guards them counts.
     async fn recount_met(&self, tenant: TenantId) -> Result<(), Error>;
 
     /// A token greater than every one given out so far: a write under it is fenced by later

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::cells::Cells;
 use super::dialect::Dialect;
-use super::{Tx, ledger, witness};
+use super::{Tx, ledger, noted_runs, witness};
 use crate::{
     ActivationFile, Artifacts, ClaimSum, DocumentHead, Dossier, Error, Held, Listed, Page, Removed,
     RunFile, UnitFile, VersionFile, Witness,
@@ -164,6 +164,11 @@ async fn gather<DB: Dialect>(
             d.runs.push(run);
         }
     })?;
+    for (document, one) in noted_runs::gather::<DB>(c, ids, &rows).await? {
+        if let Some(dossier) = found.get_mut(&document) {
+            dossier.noted_runs.push(one);
+        }
+    }
     let shown =
         "JOIN source_objects x ON x.source_id = d.source_id AND x.object_key = d.source_uri";
     for (select, column) in [

@@ -9,6 +9,7 @@ use super::cells::Cells;
 use super::dialect::Dialect;
 use super::events::tell;
 use super::ledger::{self, Fact};
+use super::noted_jobs::{self, Part};
 use super::removal::{REMOVING, called_off, end_runs, lock_runs, read, withdraw};
 use super::{Tx, activate, end, jobs, metadata, outcomes, witness};
 use crate::{Error, Job, LedgerKind, Removing};
@@ -37,6 +38,7 @@ pub async fn begin<DB: Dialect>(
     .bind(now)
     .fetch_one(&mut *c)
     .await?;
+    noted_jobs::restate::<DB>(c, &row, Part::Standing).await?;
     tell::<DB>(c, jobs::news(&known, "job.canceling"), now).await?;
     jobs::read::<DB>(&row)
 }
@@ -267,6 +269,7 @@ pub async fn finish<DB: Dialect>(
     .fetch_one(&mut *c)
     .await?;
     outcomes::clear::<DB>(c, job).await?;
+    noted_jobs::restate::<DB>(c, &row, Part::Standing).await?;
     tell::<DB>(c, jobs::news(&known, "job.canceled"), now).await?;
     jobs::read::<DB>(&row)
 }

@@ -12,7 +12,7 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::dialect::{Column, Dialect};
-use crate::Error;
+use crate::{Error, Note};
 
 /// The finest time both databases keep.
 pub fn micros(at: DateTime<Utc>) -> DateTime<Utc> {
@@ -116,6 +116,13 @@ impl<DB: Dialect> Cells<'_, DB> {
 
     pub fn uri(&self, name: &str) -> Result<SourceUri, Error> {
         SourceUri::new(self.text(name)?).map_err(Error::corrupt)
+    }
+
+    pub fn note(&self) -> Result<Note, Error> {
+        Ok(Note {
+            facts: self.text("facts")?,
+            sum: self.hash("sum")?,
+        })
     }
 
     pub fn order(&self, name: &str) -> Result<SourceOrder, Error> {

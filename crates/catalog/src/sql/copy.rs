@@ -26,7 +26,7 @@ const DATABASE: &str = "catalog.db";
 const FENCE: &str = "fence";
 
 /// Every table that is copied, those others refer to first.
-const TABLES: [&str; 33] = [
+const TABLES: [&str; 35] = [
     "schema_migrations",
     "tenants",
     "users",
@@ -52,7 +52,9 @@ const TABLES: [&str; 33] = [
     "job_removals",
     "job_problems",
     "job_batches",
+    "job_witnesses",
     "ingestion_runs",
+    "run_witnesses",
     "work",
     "dead_letters",
     "replayed_letters",

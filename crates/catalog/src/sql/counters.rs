@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::cells::Cells;
 use super::dialect::Dialect;
-use super::{Tx, recount};
+use super::{Tx, noted_jobs, recount};
 use crate::{Admitted, Error, JobCount, MiscountedJob, Outcome};
 
 /// What a job `j` should have counted since it began, of its runs `r`, its batches `m` and the
@@ -80,6 +80,7 @@ pub async fn miscounted<DB: Dialect>(
         found.extend(read::<DB>(row)?);
     }
     found.extend(recount::miscounted::<DB>(c, tenant).await?);
+    found.extend(noted_jobs::otherwise::<DB>(c, tenant).await?);
     Ok(found)
 }
 
@@ -117,6 +118,8 @@ fn read<DB: Dialect>(row: &DB::Row) -> Result<Vec<MiscountedJob>, Error> {
 /// Whoever ends a run or takes a batch in counts it in the same transaction: under the job's lock
 /// both agree, or never will.
 pub async fn put_right<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<(), Error> {
+    // First: what a row has to count depends on how far it is.
+    noted_jobs::put_right::<DB>(c, tenant).await?;
     for wrong in miscounted::<DB>(c, tenant).await? {
         let job = wrong.job.as_uuid();
         let lock = format!("SELECT id FROM jobs WHERE id = $1 {}", DB::FOR_UPDATE);

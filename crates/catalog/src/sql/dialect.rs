@@ -164,6 +164,10 @@ impl Dialect for Sqlite {
             "0025_version_witnesses",
             include_str!("../../migrations/sqlite/0025_version_witnesses.sql"),
         ),
+        (
+            "0026_run_and_job_witnesses",
+            include_str!("../../migrations/sqlite/0026_run_and_job_witnesses.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -273,6 +277,10 @@ impl Dialect for Postgres {
         (
             "0025_version_witnesses",
             include_str!("../../migrations/postgres/0025_version_witnesses.sql"),
+        ),
+        (
+            "0026_run_and_job_witnesses",
+            include_str!("../../migrations/postgres/0026_run_and_job_witnesses.sql"),
         ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =

@@ -9,7 +9,8 @@ use super::cells::{Cells, json, text};
 use super::claims::Awaited;
 use super::dialect::Dialect;
 use super::events::{News, tell};
-use super::{Tx, witness};
+use super::noted_jobs::{self, Part};
+use super::{Tx, noted_runs, witness};
 use crate::{Claim, Error, RunError, RunStats, RunType, VersionState};
 
 /// How a run ended.
@@ -52,7 +53,7 @@ pub async fn cancel_ended<DB: Dialect>(
         "UPDATE ingestion_runs SET status = 'canceled', superseded = FALSE, error_code = $3,
              error_message = $4, error_hint = $5, updated_at = $6
          WHERE document_id = $1 AND version_id = $2 AND status IN ('succeeded', 'failed')
-         RETURNING id, tenant_id, job_id",
+         RETURNING *",
     )
     .bind(document.as_uuid())
     .bind(version.as_uuid())
@@ -63,6 +64,7 @@ pub async fn cancel_ended<DB: Dialect>(
     .fetch_all(&mut *c)
     .await?;
     for row in &rows {
+        noted_runs::restate_end::<DB>(c, row).await?;
         let row = Cells::<DB>(row);
         let news = News {
             tenant: row.id("tenant_id", TenantId::from_uuid)?,
@@ -91,6 +93,7 @@ pub async fn end_run<DB: Dialect>(
     let Some(row) = close_run::<DB>(c, run, &end, now).await? else {
         return Ok(());
     };
+    noted_runs::write::<DB>(c, &row).await?;
     let row = Cells::<DB>(&row);
     let tenant = row.id("tenant_id", TenantId::from_uuid)?;
     let job = row.maybe_id("job_id", JobId::from_uuid)?;
@@ -150,7 +153,7 @@ async fn close_run<DB: Dialect>(
              waiting_until = NULL,
              counted_in = (SELECT j.beginnings FROM jobs j WHERE j.id = ingestion_runs.job_id)
          WHERE id = $1 AND status IN ('queued', 'running')
-         RETURNING tenant_id, job_id, document_id, version_id, run_type",
+         RETURNING *",
     )
     .bind(run.as_uuid())
     .bind(end.status.as_str())
@@ -180,13 +183,14 @@ pub async fn complete_if_done<DB: Dialect>(
              lease_until = NULL
          WHERE id = $1 AND status = 'running' AND exhausted AND runs_open = 0
            AND runs_awaited = 0
-         RETURNING source_id",
+         RETURNING *",
     )
     .bind(job.as_uuid())
     .bind(now)
     .fetch_optional(&mut *c)
     .await?;
     let Some(row) = done else { return Ok(false) };
+    noted_jobs::restate::<DB>(c, &row, Part::Standing).await?;
     query("UPDATE ingestion_sources SET last_success_at = $2 WHERE id = $1")
         .bind(Cells::<DB>(&row).get::<Option<Uuid>>("source_id")?)
         .bind(now)

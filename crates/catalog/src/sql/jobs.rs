@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::cells::{Cells, json};
 use super::dialect::Dialect;
 use super::events::{News, tell};
+use super::noted_jobs::{self, Part};
 use super::paging::{cut, page_by_id};
 use super::{Tx, kbs, listing, outcomes, sources, unsay};
 use crate::{Error, Job, JobCounters, JobFilter, Listed, NewJob, Page};
@@ -34,8 +35,9 @@ pub async fn create<DB: Dialect>(
     .bind(json(&job.config))
     .bind(job.initiated_by.map(UserId::as_uuid))
     .bind(now)
-    .fetch_one(c)
+    .fetch_one(&mut *c)
     .await?;
+    noted_jobs::write::<DB>(c, &row).await?;
     read::<DB>(&row)
 }
 
@@ -127,6 +129,7 @@ pub async fn start<DB: Dialect>(
     if known.status != JobStatus::Failed {
         outcomes::clear::<DB>(c, job).await?;
     }
+    noted_jobs::restate::<DB>(c, &row, Part::Standing).await?;
     tell::<DB>(c, news(&known, "job.started"), now).await?;
     read::<DB>(&row)
 }
@@ -230,6 +233,7 @@ async fn turn<DB: Dialect>(
         .bind(now)
         .fetch_one(&mut *c)
         .await?;
+    noted_jobs::restate::<DB>(c, &row, Part::Standing).await?;
     tell::<DB>(c, news(&known, kind), now).await?;
     read::<DB>(&row)
 }

@@ -11,7 +11,7 @@ use super::claims::{Awaited, Counted};
 use super::dialect::Dialect;
 use super::events::{News, tell};
 use super::paging::{cut, page_by_id};
-use super::{Tx, versions, witness, work};
+use super::{Tx, noted_runs, versions, witness, work};
 use crate::{
     DeadLetter, Error, GenerationState, Listed, Page, Replayed, RunError, RunType, VersionState,
 };
@@ -275,6 +275,7 @@ async fn requeue<DB: Dialect>(
     .bind(adopted)
     .execute(&mut *c)
     .await?;
+    noted_runs::forget::<DB>(c, (ended.document, run)).await?;
     witness::forget::<DB>(c, ended.awaited.version).await?;
     query("UPDATE document_versions SET state = 'pending', run_id = $2 WHERE id = $1")
         .bind(ended.awaited.version.as_uuid())

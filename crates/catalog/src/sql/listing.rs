@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::cells::{Cells, json, text};
 use super::dialect::Dialect;
 use super::events::tell;
+use super::noted_jobs::{self, Part};
 use super::{Tx, admit, claims, counters, end, jobs, outcomes, removal};
 use crate::{Admitted, Batch, Error, JobClaim, Unseen};
 
@@ -158,7 +159,7 @@ async fn advance<DB: Dialect>(
         "UPDATE jobs SET cursor = $3, exhausted = $4, heartbeat_at = $5, updated_at = $5,
              lease_until = CASE WHEN $4 THEN NULL ELSE lease_until END
          WHERE id = $1 AND token = $2 AND status IN ('running', 'paused') AND NOT exhausted
-         RETURNING id",
+         RETURNING *",
     )
     .bind(claim.job.as_uuid())
     .bind(claim.token.cast_signed())
@@ -167,12 +168,8 @@ async fn advance<DB: Dialect>(
     .bind(now)
     .fetch_optional(&mut *c)
     .await?;
-    if held.is_none() {
-        return Err(Error::conflict(
-            "job",
-            "its listing is no longer held by this worker",
-        ));
-    }
+    let lost = || Error::conflict("job", "its listing is no longer held by this worker");
+    noted_jobs::restate::<DB>(c, &held.ok_or_else(lost)?, Part::Standing).await?;
     for admitted in admitted {
         claims::make::<DB>(c, claim.tenant, claim.job, admitted, now).await?;
     }
@@ -268,7 +265,9 @@ pub async fn fail<DB: Dialect>(
     .fetch_optional(&mut *c)
     .await?;
     let lost = || Error::conflict("job", "its listing is no longer held by this worker");
-    let job = jobs::read::<DB>(&row.ok_or_else(lost)?)?;
+    let row = row.ok_or_else(lost)?;
+    noted_jobs::restate::<DB>(c, &row, Part::Standing).await?;
+    let job = jobs::read::<DB>(&row)?;
     tell::<DB>(c, jobs::news(&job, "job.failed"), now).await
 }
 

@@ -10,7 +10,7 @@ use super::cells::{Cells, bytes, json, text};
 use super::dialect::Dialect;
 use super::ledger::{self, Fact};
 use super::reunion::reunion;
-use super::{Tx, audit, metadata, witness, witnessed};
+use super::{Tx, audit, metadata, noted_runs, witness, witnessed};
 use crate::{DocumentHead, Error, LedgerKind, Mend, Reworked, RunFile, VersionFacts, replay};
 
 pub type Owner = (TenantId, DocumentId);
@@ -43,6 +43,7 @@ pub async fn mend<DB: Dialect>(
             Mend::Filterable(version) => filterable::<DB>(c, of, version).await?,
             Mend::Order(version, place) => order::<DB>(c, version, &place).await?,
             Mend::Run(run_file) => run::<DB>(c, of, &run_file).await?,
+            Mend::NotedRun(run) => noted_runs::mend::<DB>(c, of, run).await?,
             Mend::Claim(job, version) => claim::<DB>(c, job, version).await?,
             Mend::Witness(version) => witness::write::<DB>(c, version).await?,
             Mend::Witnessed(version) => witnessed::row::<DB>(c, of, version).await?,
@@ -294,9 +295,10 @@ async fn run<DB: Dialect>(
     .bind(run.status.as_str())
     .bind(run.order.as_ref().map(SourceOrder::as_str))
     .bind(run.chunks_created.cast_signed())
-    .execute(c)
+    .execute(&mut *c)
     .await?;
-    Ok(())
+    // Where a note of it stands, that knows better than anything else it could be made of.
+    noted_runs::mend::<DB>(c, (tenant, document), run.id).await
 }
 
 /// The first version of a document is what made it new.

@@ -4,11 +4,12 @@ use model::ContentHash;
 use sqlx::{Pool, Row, query, raw_sql};
 
 use super::dialect::Dialect;
-use super::witness;
+use super::{noted_jobs, noted_runs, witness};
 use crate::Error;
 
-/// The migration after which what was there is noted.
-const WITNESSES: &str = "0025_version_witnesses";
+/// The migrations after which what was there is noted.
+const VERSION_WITNESSES: &str = "0025_version_witnesses";
+const RUN_AND_JOB_WITNESSES: &str = "0026_run_and_job_witnesses";
 
 /// Brings the schema up to what this binary knows. A schema from the future is refused.
 pub async fn migrate<DB: Dialect>(pool: &Pool<DB>) -> Result<(), Error> {
@@ -46,8 +47,13 @@ async fn run<DB: Dialect>(pool: &Pool<DB>) -> Result<(), Error> {
             .await?;
     }
     // A sum is more than SQL can make of a row.
-    if new.iter().any(|(name, _)| *name == WITNESSES) {
+    let is_new = |migration| new.iter().any(|(name, _)| *name == migration);
+    if is_new(VERSION_WITNESSES) {
         witness::write_all::<DB>(&mut *tx).await?;
+    }
+    if is_new(RUN_AND_JOB_WITNESSES) {
+        noted_runs::write_all::<DB>(&mut *tx).await?;
+        noted_jobs::write_all::<DB>(&mut *tx).await?;
     }
     Ok(tx.commit().await?)
 }

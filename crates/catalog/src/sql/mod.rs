@@ -43,6 +43,8 @@ mod live;
 mod mend;
 mod metadata;
 mod missing;
+mod noted_jobs;
+mod noted_runs;
 mod operations;
 mod outcomes;
 mod paging;

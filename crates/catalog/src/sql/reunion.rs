@@ -12,7 +12,7 @@ use super::activate::lock_document;
 use super::dialect::Dialect;
 use super::ledger::{self, Fact};
 use super::mend::{Owner, document};
-use super::{Tx, audit, witness};
+use super::{Tx, audit, noted_runs, witness};
 use crate::{DocumentHead, Error, LedgerEntry, LedgerKind, replay};
 
 /// Where a document is named besides its own row, its ledger, and what is told of it in passing.
@@ -55,6 +55,7 @@ pub async fn reunion<DB: Dialect>(
             .execute(&mut *c)
             .await?;
     }
+    noted_runs::hand_over::<DB>(c, with, first).await?;
     for entry in &other.ledger {
         say_again::<DB>(c, of, entry).await?;
     }

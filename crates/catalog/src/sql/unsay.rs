@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, query};
 use uuid::Uuid;
 
-use super::Tx;
 use super::cells::{Cells, json as cell};
 use super::dialect::Dialect;
+use super::noted_jobs::{self, Part};
+use super::{Tx, noted_runs};
 use crate::{Error, Removing, ToldOf};
 
 /// In the place of a name.
@@ -101,9 +102,9 @@ pub async fn runs<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<(),
     .bind(version.version.as_uuid())
     .bind(SourceUri::purged().as_str())
     .bind(WHY)
-    .execute(c)
+    .execute(&mut *c)
     .await?;
-    Ok(())
+    noted_runs::forget_version::<DB>(c, version.document, version.version).await
 }
 
 impl Called {
@@ -220,12 +221,12 @@ impl Called {
         if named {
             unname_root(&mut config, &self.uri);
         }
-        query("UPDATE jobs SET purged = TRUE, config = $2 WHERE id = $1")
+        let row = query("UPDATE jobs SET purged = TRUE, config = $2 WHERE id = $1 RETURNING *")
             .bind(job)
             .bind(cell(&config))
-            .execute(c)
+            .fetch_one(&mut *c)
             .await?;
-        Ok(())
+        noted_jobs::restate::<DB>(c, &row, Part::Configured).await
     }
 }
 
@@ -278,15 +279,24 @@ pub async fn is_due<DB: Dialect>(c: &mut Tx<DB>) -> Result<bool, Error> {
 pub async fn forget_configured<DB: Dialect>(c: &mut Tx<DB>) -> Result<(), Error> {
     let sql = format!(
         "UPDATE jobs AS j SET config = $1, cursor = NULL, purged = FALSE
-         WHERE {ENDED} AND {NOTHING_LEFT} RETURNING id"
+         WHERE {ENDED} AND {NOTHING_LEFT} RETURNING *"
     );
-    query(AssertSqlSafe(sql))
+    let forgetful = query(AssertSqlSafe(sql))
         .bind(cell(&json!({ PURGED: true })))
         .fetch_all(&mut *c)
         .await?;
+    for row in &forgetful {
+        noted_jobs::restate::<DB>(c, row, Part::Configured).await?;
+        noted_jobs::restate::<DB>(c, row, Part::Standing).await?;
+    }
     // One that failed goes on from there.
-    let sql = format!("UPDATE jobs AS j SET cursor = NULL WHERE {ENDED} AND j.status <> 'failed'");
-    query(AssertSqlSafe(sql)).execute(&mut *c).await?;
+    let sql = format!(
+        "UPDATE jobs AS j SET cursor = NULL
+         WHERE {ENDED} AND j.status <> 'failed' AND j.cursor IS NOT NULL RETURNING *"
+    );
+    for row in &query(AssertSqlSafe(sql)).fetch_all(&mut *c).await? {
+        noted_jobs::restate::<DB>(c, row, Part::Standing).await?;
+    }
     if let Some(mark) = DB::MARK_UNSCRUBBED {
         query(mark).execute(c).await?;
     }

@@ -159,6 +159,8 @@ promises! {
     said::whoever_finds_a_version_that_was_copied_claims_the_copy_too,
     noted::a_failed_version_is_noted_until_it_is_tried_again,
     noted::rows_that_were_changed_are_known_and_put_back,
+    noted::a_run_that_was_changed_or_lost_is_known_and_put_back,
+    noted::a_job_that_was_changed_or_lost_is_known_and_put_back,
     audit::putting_right_what_is_right_changes_nothing,
     audit::the_sources_order_of_a_version_is_told_thrice,
     audit::a_job_that_has_miscounted_is_told_and_put_right,

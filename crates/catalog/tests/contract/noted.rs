@@ -1,12 +1,14 @@
-//! What is noted of versions follows whatever changes them, and tells of whatever should not have.
+//! What is noted of versions, runs and jobs follows whatever changes them, and tells of whatever
+//! should not have.
 
-use catalog::{Mend, RunError, VersionFile, VersionState, every};
+use catalog::{JobCount, Mend, NotedRun, Now, RunError, Told, VersionFile, VersionState, every};
+use model::SourceUri;
 use serde_json::json;
 
 use crate::World;
 
 impl World {
-    /// Every version that has ended, as it was noted.
+    /// Every version and run that has ended, and every job, as it was noted.
     pub async fn is_as_noted(&self, when: &str) {
         for version in self.versions().await {
             let noted = version.witness.as_ref();
@@ -19,6 +21,28 @@ impl World {
             let noted = noted.map(|noted| noted.claims);
             assert_eq!(noted, Some(version.claims), "{when}: {version:?}");
         }
+        for run in self.noted_runs().await {
+            match (&run.now, &run.noted) {
+                (Now::Is(now), None) if now.status.is_live() => {}
+                (Now::Is(now), None) if now.source_uri == SourceUri::purged() => {}
+                (Now::Is(now), Some(Told::Was(told))) => assert_eq!(now, told, "{when}"),
+                _ => panic!("{when}: {run:?}"),
+            }
+        }
+        let mut jobs = self.miscounted_jobs().await;
+        jobs.retain(|job| job.of == JobCount::Row);
+        assert_eq!(jobs, [], "{when}");
+    }
+
+    async fn miscounted_jobs(&self) -> Vec<catalog::MiscountedJob> {
+        let told = self.catalog.miscounted_jobs(self.place.tenant).await;
+        told.unwrap()
+    }
+
+    async fn noted_runs(&self) -> Vec<NotedRun> {
+        let (catalog, tenant) = (&self.catalog, self.place.tenant);
+        let dossiers = every(|page| catalog.dossiers(tenant, page)).await.unwrap();
+        dossiers.into_iter().flat_map(|d| d.noted_runs).collect()
     }
 
     async fn versions(&self) -> Vec<VersionFile> {
@@ -108,4 +132,71 @@ pub async fn rows_that_were_changed_are_known_and_put_back(world: &World) {
         .await
         .unwrap();
     assert_eq!(world.versions().await.remove(0), whole);
+}
+
+pub async fn a_run_that_was_changed_or_lost_is_known_and_put_back(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let job = world.job("brings it").await;
+    world.bring(&job, &[("a.txt", "one")], true).await;
+    let [live] = &world.noted_runs().await[..] else {
+        panic!("there is one run");
+    };
+    assert_eq!(live.noted, None, "of what is under way nothing is noted");
+    world.work_off().await;
+    let whole = world.noted_runs().await;
+    let document = catalog.version(tenant, world.versions().await[0].id).await;
+    let document = document.unwrap().document;
+    let runs = catalog.runs(tenant, Default::default(), catalog::Page::first(9));
+    let shown = runs.await.unwrap().items;
+    for damage in [
+        "UPDATE ingestion_runs SET created_at = '2001-01-01T00:00:00+00:00'",
+        "UPDATE ingestion_runs SET started_at = NULL, finished_at = NULL",
+        "UPDATE ingestion_runs SET tokens_total = 99, chunks_skipped = 99, counted_in = 99",
+        "UPDATE ingestion_runs SET error_code = 'a', error_message = 'b', error_hint = 'c'",
+        "UPDATE ingestion_runs SET config = '{}', run_type = 'repair', stage = 'prep'",
+        "UPDATE ingestion_runs SET job_id = NULL, initiated_by = id, trace = 'x'",
+        "DELETE FROM ingestion_runs",
+        "DELETE FROM run_witnesses",
+        "UPDATE run_witnesses SET facts = '{}'",
+    ] {
+        world.vandalise(damage).await;
+        assert_ne!(world.noted_runs().await, whole, "{damage}");
+        let mends = vec![Mend::NotedRun(whole[0].run)];
+        let now = world.clock.now();
+        catalog.mend(tenant, document, mends, now).await.unwrap();
+        assert_eq!(world.noted_runs().await, whole, "{damage}");
+        world.is_as_noted(damage).await;
+        let runs = catalog.runs(tenant, Default::default(), catalog::Page::first(9));
+        let mut runs = runs.await.unwrap().items;
+        // When it was last heard of is no part of what a lost run said.
+        runs[0].heartbeat_at = shown[0].heartbeat_at;
+        assert_eq!(runs, shown, "{damage}");
+    }
+}
+
+pub async fn a_job_that_was_changed_or_lost_is_known_and_put_back(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let claim = world.job("brings them").await;
+    world
+        .bring(&claim, &[("a.txt", "one"), ("b.txt", "two")], true)
+        .await;
+    world.work_off().await;
+    let whole = world.shown(&claim).await;
+    for damage in [
+        "UPDATE jobs SET status = 'failed', error = 'it was torn', finished_at = NULL",
+        "UPDATE jobs SET config = '{}', initiated_by = id, purged = TRUE",
+        "UPDATE jobs SET created_at = '2001-01-01T00:00:00+00:00', started_at = NULL",
+        "UPDATE jobs SET cursor = '{}', exhausted = FALSE, beginnings = 99",
+        "DELETE FROM job_witnesses",
+        "UPDATE job_witnesses SET facts = '{}'",
+    ] {
+        world.vandalise(damage).await;
+        let mut told = world.miscounted_jobs().await;
+        told.retain(|one| one.of == JobCount::Row);
+        assert_eq!(told.len(), 1, "{damage}");
+        assert_eq!(told[0].job, claim.job, "{damage}");
+        catalog.recount_met(tenant).await.unwrap();
+        assert_eq!(world.miscounted_jobs().await, [], "{damage}");
+        assert_eq!(world.shown(&claim).await, whole, "{damage}");
+    }
 }

@@ -63,6 +63,7 @@ struct Log {
     forgotten: BTreeMap<VersionId, Result<(), String>>,
     tallies: Option<Result<(), String>>,
     jobs: Option<Result<(), String>>,
+    job_rows: Option<Result<(), String>>,
 }
 
 impl Engine {
@@ -71,6 +72,9 @@ impl Engine {
         let _still = self.still.write().await;
         let before = self.verify(tenant).await?;
         let mut log = Log::default();
+        // First: whose claim is missing is looked for among the jobs there are.
+        self.mend_jobs(tenant, &before.disagreements, &mut log)
+            .await;
         self.mend_documents(tenant, &before.disagreements, &mut log)
             .await;
         self.mend_index(&before.disagreements, &mut log).await;
@@ -102,11 +106,19 @@ impl Engine {
         })
     }
 
+    async fn mend_jobs(&self, tenant: TenantId, found: &[Disagreement], log: &mut Log) {
+        if found.iter().any(|one| one.remedy == Remedy::JobRows) {
+            let written = self.parts.catalog.recount_met(tenant).await;
+            let written = written.map_err(|error| Error::from(error).explain());
+            log.job_rows = Some(written);
+        }
+    }
+
     async fn recount(&self, tenant: TenantId, found: &[Disagreement], log: &mut Log) {
         let asked = |remedy| found.iter().any(|one| one.remedy == remedy);
         let catalog = &self.parts.catalog;
         let explained = |error| Error::from(error).explain();
-        if asked(Remedy::Jobs) {
+        if asked(Remedy::Jobs) || asked(Remedy::JobRows) {
             let now = self.parts.clock.now();
             let counted = match catalog.recount_met(tenant).await {
                 Ok(()) => catalog.recount_jobs(now).await.map(drop),
@@ -262,6 +274,7 @@ impl Log {
             Remedy::Reunion(_) => rows("wrote its row again; what came in its place is its own"),
             Remedy::Version(_) => rows("wrote its row again, as ledger, run and index tell"),
             Remedy::Run(_) => rows("wrote its run again, as its version tells"),
+            Remedy::NotedRun(_) => rows("wrote its run again, as it was noted, or noted it again"),
             Remedy::Claim(_) => rows("wrote the job's claim again, as its run tells"),
             Remedy::Witness(_) => rows("noted it again, as its rows tell"),
             Remedy::Witnessed(_) => rows("wrote its rows again, as they were noted"),
@@ -288,6 +301,11 @@ impl Log {
             Remedy::Jobs => {
                 let counted = self.jobs.as_ref();
                 told(counted.map(|result| result.as_ref().map(|()| "counted it anew")))
+            }
+            Remedy::JobRows => {
+                let written = self.job_rows.as_ref();
+                let done = "wrote its row again, as it was noted, or noted it again";
+                told(written.map(|result| result.as_ref().map(|()| done)))
             }
             Remedy::Forget(_, version) => {
                 let gone = self.forgotten.get(&version);

@@ -59,6 +59,7 @@ impl Engine {
         for remedy in remedies {
             match remedy {
                 Remedy::Run(version) => mends.extend(run_of(&dossier, *version)),
+                Remedy::NotedRun(run) => mends.push(Mend::NotedRun(*run)),
                 Remedy::Claim(version) => mends.extend(claim_of(&dossier, *version)),
                 Remedy::Removal => mends.push(Mend::Removal(dossier.removal_told())),
                 Remedy::Filterable(version) => mends.push(Mend::Filterable(*version)),

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use catalog::{Dossier, JobCount, Kb, Miscounted, MiscountedJob, Page, VersionFile, every, replay};
 use index::{Space, SpaceAudit, VersionAudit};
-use model::{ContentHash, DocumentId, KbId, SourceUri, TenantId, VersionId};
+use model::{ContentHash, DocumentId, KbId, RunId, SourceUri, TenantId, VersionId};
 
 use crate::objects::Key;
 use crate::{Engine, Error};
@@ -104,6 +104,8 @@ pub(crate) enum Remedy {
     /// A version's row, from the ledger, its run and the index.
     Version(VersionId),
     Run(VersionId),
+    /// A run as it was noted, or its note as the run has it.
+    NotedRun(RunId),
     /// The claim of the job that brought it, as its run tells.
     Claim(VersionId),
     /// When the document was removed, from the ledger.
@@ -128,6 +130,19 @@ pub(crate) enum Remedy {
     /// Counted anew.
     Tallies,
     Jobs,
+    /// A job's row as it was noted, or its note as the row has it.
+    JobRows,
+}
+
+fn wrong_with(job: &MiscountedJob) -> &'static str {
+    match (job.of, job.told, job.counted) {
+        (JobCount::Chunks, ..) => "a job has counted other chunks than its runs",
+        (JobCount::Documents, ..) => "a job has counted other documents than it met",
+        (JobCount::Runs, ..) => "a job waits for other runs than there are",
+        (JobCount::Row, 0, _) => "a job's row is gone",
+        (JobCount::Row, _, 0) => "what was noted of a job is gone, or was changed",
+        (JobCount::Row, ..) => "a job is not as it was noted",
+    }
 }
 
 /// What ledgers say is there, whether or not the catalog's rows do.
@@ -204,12 +219,11 @@ impl Engine {
         let name_job = |job: MiscountedJob| Disagreement {
             job: Some(job),
             ..Disagreement::new(
+                wrong_with(&job),
                 match job.of {
-                    JobCount::Chunks => "a job has counted other chunks than its runs",
-                    JobCount::Documents => "a job has counted other documents than it met",
-                    JobCount::Runs => "a job waits for other runs than there are",
+                    JobCount::Row => Remedy::JobRows,
+                    JobCount::Chunks | JobCount::Documents | JobCount::Runs => Remedy::Jobs,
                 },
-                Remedy::Jobs,
             )
         };
         let jobs = jobs.into_iter().map(name_job);

@@ -19,6 +19,7 @@ pub fn check(dossier: &Dossier) -> Vec<Disagreement> {
         let remedy = Remedy::Nothing("restore a backup");
         found.say(None, unreadable(table), remedy);
     }
+    found.0.extend(witness::runs(dossier));
     if let Some(what) = broken_chain(&dossier.ledger) {
         // What a broken chain tells cannot be held against anything.
         found.say(None, what, LEDGER);

@@ -1,6 +1,8 @@
-//! What a version's rows say that nothing else tells of, against what was noted of them.
+//! What the rows of a version and of runs say that nothing else tells of, against what was noted of
+//! them.
 
-use catalog::{Facts, VersionFile, VersionState};
+use catalog::{Dossier, Facts, NotedRun, Now, RunFacts, Told, VersionFile, VersionState};
+use model::SourceUri;
 
 use super::{Disagreement, Remedy};
 
@@ -69,6 +71,85 @@ fn otherwise(told: &Facts, now: &Facts) -> impl Iterator<Item = &'static str> {
         ),
         ("its metadata was changed", now.metadata == told.metadata),
         ("what was said of it was changed", now.said == told.said),
+    ]
+    .into_iter()
+    .filter_map(|(what, same)| (!same).then_some(what))
+}
+
+/// Every run of a document that has ended, and those that were noted and are not there.
+pub fn runs(dossier: &Dossier) -> Vec<Disagreement> {
+    dossier.noted_runs.iter().flat_map(run).collect()
+}
+
+fn run(one: &NotedRun) -> Vec<Disagreement> {
+    let back = Remedy::NotedRun(one.run);
+    let say = |version, what| Disagreement::of_version(version, what, back);
+    match (&one.now, &one.noted) {
+        (Now::Gone, Some(Told::Was(told))) => vec![say(told.version, "a run of it is gone")],
+        (Now::Gone, _) => {
+            let what = "a run of it is gone, and what was noted of it was changed";
+            vec![Disagreement::new(what, back)]
+        }
+        (Now::Unreadable, Some(Told::Was(told))) => {
+            vec![say(told.version, "what a run of it says cannot be read")]
+        }
+        // Named among what cannot be read.
+        (Now::Unreadable, _) => Vec::new(),
+        // Of what is under way nothing is noted yet, of what was purged nothing any more.
+        (Now::Is(now), None) if now.status.is_live() => Vec::new(),
+        (Now::Is(now), None) if now.source_uri == SourceUri::purged() => Vec::new(),
+        (Now::Is(now), None) => vec![say(now.version, "what was noted of its run is gone")],
+        (Now::Is(now), Some(Told::Changed)) => {
+            vec![say(now.version, "what was noted of its run was changed")]
+        }
+        (Now::Is(now), Some(Told::Was(told))) => {
+            let name = |what| say(told.version, what);
+            run_otherwise(told, now).map(name).collect()
+        }
+    }
+}
+
+/// What a run does not say as it was noted.
+fn run_otherwise(told: &RunFacts, now: &RunFacts) -> impl Iterator<Item = &'static str> {
+    let about = |facts: &RunFacts| {
+        let place = (
+            facts.kb,
+            facts.generation,
+            facts.version,
+            facts.content_hash,
+        );
+        let end = (facts.status, facts.superseded, facts.stage.clone());
+        (place, facts.source_uri.clone(), end)
+    };
+    let times = |facts: &RunFacts| (facts.created_at, facts.started_at, facts.finished_at);
+    let counts = |facts: &RunFacts| (facts.stats, facts.counted_in);
+    let asked = |facts: &RunFacts| {
+        let by = (facts.initiated_by, facts.job, facts.source);
+        (by, facts.run_type, facts.trace.clone())
+    };
+    let error = |facts: &RunFacts| {
+        let message = facts.error_message.clone();
+        (facts.error_code.clone(), message, facts.error_hint.clone())
+    };
+    [
+        ("its run is not as it was noted", about(now) == about(told)),
+        (
+            "when its run began or ended was changed",
+            times(now) == times(told),
+        ),
+        (
+            "what its run has counted was changed",
+            counts(now) == counts(told),
+        ),
+        (
+            "who asked for its run was changed",
+            asked(now) == asked(told),
+        ),
+        ("why its run failed was changed", error(now) == error(told)),
+        (
+            "what its run was configured with was changed",
+            now.config == told.config,
+        ),
     ]
     .into_iter()
     .filter_map(|(what, same)| (!same).then_some(what))

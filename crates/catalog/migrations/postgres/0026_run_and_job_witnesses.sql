@@ -1,0 +1,18 @@
+-- What a run says once it has ended, and what a job says of itself, noted once more: `facts` is JSON,
+-- `sum` stands for it and for whose it is. A witness outlives the row it tells of, should that be
+-- lost; the runs of a purged document have none. Of what was, it is noted as it is found.
+CREATE TABLE run_witnesses (
+    document_id uuid NOT NULL,
+    run_id uuid NOT NULL,
+    facts text NOT NULL,
+    sum bytea NOT NULL,
+    PRIMARY KEY (document_id, run_id)
+);
+
+CREATE TABLE job_witnesses (
+    tenant_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    facts text NOT NULL,
+    sum bytea NOT NULL,
+    PRIMARY KEY (tenant_id, job_id)
+);

@@ -1,0 +1,325 @@
+//! Notes of runs that have ended, beside their rows.
+//!
+//! Written where a run ends; from then on whoever changes what is noted changes that part of the
+//! note. A run that is under way again, or whose document was purged, has none.
+
+use std::collections::BTreeMap;
+
+use model::{
+    ContentHash, DocumentId, GenerationId, JobId, KbId, RunId, SourceId, SourceUri, UserId,
+    VersionId,
+};
+use sqlx::{AssertSqlSafe, QueryBuilder, query};
+use uuid::Uuid;
+
+use super::Tx;
+use super::cells::{Cells, bytes, json};
+use super::dialect::Dialect;
+use super::mend::Owner;
+use crate::{Error, Note, NotedRun, Now, RunFacts, RunStats, Told};
+
+type Of = (DocumentId, RunId);
+
+fn ids((document, run): Of) -> (Uuid, Uuid) {
+    (document.as_uuid(), run.as_uuid())
+}
+
+/// Notes a run that has just ended as its row has it.
+pub async fn write<DB: Dialect>(c: &mut Tx<DB>, row: &DB::Row) -> Result<(), Error> {
+    let cells = Cells::<DB>(row);
+    let document = cells.id("document_id", DocumentId::from_uuid)?;
+    let run = cells.id("id", RunId::from_uuid)?;
+    put::<DB>(c, (document, run), &read::<DB>(row)?).await
+}
+
+/// Notes how a run ended, now that it has ended otherwise.
+pub async fn restate_end<DB: Dialect>(c: &mut Tx<DB>, row: &DB::Row) -> Result<(), Error> {
+    let cells = Cells::<DB>(row);
+    let document = cells.id("document_id", DocumentId::from_uuid)?;
+    let of = (document, cells.id("id", RunId::from_uuid)?);
+    let Some(noted) = standing::<DB>(c, of).await? else {
+        return Ok(());
+    };
+    let now = read::<DB>(row)?;
+    let facts = RunFacts {
+        status: now.status,
+        superseded: now.superseded,
+        error_code: now.error_code,
+        error_message: now.error_message,
+        error_hint: now.error_hint,
+        ..noted
+    };
+    put::<DB>(c, of, &facts).await
+}
+
+/// The run is under way again: what is noted of it is not yet.
+pub async fn forget<DB: Dialect>(c: &mut Tx<DB>, of: Of) -> Result<(), Error> {
+    let (document, run) = ids(of);
+    query("DELETE FROM run_witnesses WHERE document_id = $1 AND run_id = $2")
+        .bind(document)
+        .bind(run)
+        .execute(c)
+        .await?;
+    Ok(())
+}
+
+/// The runs of a version that is purged keep when they were and how they ended; nothing else is to
+/// tell of them.
+pub async fn forget_version<DB: Dialect>(
+    c: &mut Tx<DB>,
+    document: DocumentId,
+    version: VersionId,
+) -> Result<(), Error> {
+    for row in of_document::<DB>(c, document).await? {
+        let run = Cells::<DB>(&row).id("run_id", RunId::from_uuid)?;
+        // Of whom one tells that was changed nobody knows.
+        if told::<DB>(&row, (document, run)).is_none_or(|facts| facts.version == version) {
+            forget::<DB>(c, (document, run)).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn of_document<DB: Dialect>(
+    c: &mut Tx<DB>,
+    document: DocumentId,
+) -> Result<Vec<DB::Row>, Error> {
+    let rows = query("SELECT * FROM run_witnesses WHERE document_id = $1")
+        .bind(document.as_uuid())
+        .fetch_all(c)
+        .await?;
+    Ok(rows)
+}
+
+/// What was noted of one document's runs is noted of another's.
+pub async fn hand_over<DB: Dialect>(
+    c: &mut Tx<DB>,
+    from: DocumentId,
+    to: DocumentId,
+) -> Result<(), Error> {
+    for row in of_document::<DB>(c, from).await? {
+        let run = Cells::<DB>(&row).id("run_id", RunId::from_uuid)?;
+        if let Some(facts) = told::<DB>(&row, (from, run)) {
+            put::<DB>(c, (to, run), &facts).await?;
+        }
+        forget::<DB>(c, (from, run)).await?;
+    }
+    Ok(())
+}
+
+/// Notes every run that has ended, when notes are new to a catalog.
+pub async fn write_all<DB: Dialect>(c: &mut Tx<DB>) -> Result<(), Error> {
+    const AT_ONCE: usize = 200;
+    let mut after = Uuid::nil();
+    loop {
+        let rows = query(
+            "SELECT * FROM ingestion_runs WHERE status IN ('succeeded', 'failed', 'canceled')
+               AND source_uri <> $1 AND id > $2 ORDER BY id LIMIT $3",
+        )
+        .bind(SourceUri::purged().as_str())
+        .bind(after)
+        .bind(AT_ONCE as i64)
+        .fetch_all(&mut *c)
+        .await?;
+        for row in &rows {
+            write::<DB>(c, row).await?;
+        }
+        match rows.last() {
+            Some(row) if rows.len() == AT_ONCE => after = Cells::<DB>(row).get("id")?,
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// A run's row as it was noted, or, where no note stands, the note as the row has it.
+pub async fn mend<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (tenant, document): Owner,
+    run: RunId,
+) -> Result<(), Error> {
+    if let Some(facts) = standing::<DB>(c, (document, run)).await? {
+        return set::<DB>(c, (tenant, document), run, &facts).await;
+    }
+    let row = query(
+        "SELECT * FROM ingestion_runs WHERE id = $1 AND document_id = $2
+           AND status IN ('succeeded', 'failed', 'canceled')",
+    )
+    .bind(run.as_uuid())
+    .bind(document.as_uuid())
+    .fetch_optional(&mut *c)
+    .await?;
+    match row {
+        Some(row) => write::<DB>(c, &row).await,
+        None => Ok(()),
+    }
+}
+
+async fn set<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (tenant, document): Owner,
+    run: RunId,
+    facts: &RunFacts,
+) -> Result<(), Error> {
+    query(
+        "INSERT INTO ingestion_runs (id, tenant_id, document_id, kb_id, generation_id, version_id,
+             source_uri, content_hash, job_id, source_id, status, superseded, run_type,
+             initiated_by, config, chunks_created, tokens_total, chunks_processed, chunks_skipped,
+             chunks_error, counted_in, error_code, error_message, error_hint, stage, trace,
+             created_at, started_at, finished_at, updated_at, source_order)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+             $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, coalesce($29, $27),
+             (SELECT v.source_order FROM document_versions v WHERE v.id = $6))
+         ON CONFLICT (id) DO UPDATE SET tenant_id = $2, document_id = $3, kb_id = $4,
+             generation_id = $5, version_id = $6, source_uri = $7, content_hash = $8, job_id = $9,
+             source_id = $10, status = $11, superseded = $12, run_type = $13, initiated_by = $14,
+             config = $15, chunks_created = $16, tokens_total = $17, chunks_processed = $18,
+             chunks_skipped = $19, chunks_error = $20, counted_in = $21, error_code = $22,
+             error_message = $23, error_hint = $24, stage = $25, trace = $26, created_at = $27,
+             started_at = $28, finished_at = $29",
+    )
+    .bind(run.as_uuid())
+    .bind(tenant.as_uuid())
+    .bind(document.as_uuid())
+    .bind(facts.kb.as_uuid())
+    .bind(facts.generation.as_uuid())
+    .bind(facts.version.as_uuid())
+    .bind(facts.source_uri.as_str())
+    .bind(bytes(&facts.content_hash))
+    .bind(facts.job.map(JobId::as_uuid))
+    .bind(facts.source.map(SourceId::as_uuid))
+    .bind(facts.status.as_str())
+    .bind(facts.superseded)
+    .bind(facts.run_type.as_str())
+    .bind(facts.initiated_by.map(UserId::as_uuid))
+    .bind(json(&facts.config))
+    .bind(facts.stats.chunks_created.cast_signed())
+    .bind(facts.stats.tokens_total.cast_signed())
+    .bind(facts.stats.chunks_processed.cast_signed())
+    .bind(facts.stats.chunks_skipped.cast_signed())
+    .bind(facts.stats.chunks_error.cast_signed())
+    .bind(facts.counted_in)
+    .bind(facts.error_code.as_deref())
+    .bind(facts.error_message.as_deref())
+    .bind(facts.error_hint.as_deref())
+    .bind(facts.stage.as_deref())
+    .bind(facts.trace.as_deref())
+    .bind(facts.created_at)
+    .bind(facts.started_at)
+    .bind(facts.finished_at)
+    .execute(c)
+    .await?;
+    Ok(())
+}
+
+async fn put<DB: Dialect>(c: &mut Tx<DB>, of: Of, facts: &RunFacts) -> Result<(), Error> {
+    let note = Note::new(ids(of), facts);
+    let (document, run) = ids(of);
+    query(
+        "INSERT INTO run_witnesses (document_id, run_id, facts, sum) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (document_id, run_id) DO UPDATE SET facts = $3, sum = $4",
+    )
+    .bind(document)
+    .bind(run)
+    .bind(note.facts)
+    .bind(bytes(&note.sum))
+    .execute(c)
+    .await?;
+    Ok(())
+}
+
+/// What is noted of a run, if that is still what was noted.
+async fn standing<DB: Dialect>(c: &mut Tx<DB>, of: Of) -> Result<Option<RunFacts>, Error> {
+    let (document, run) = ids(of);
+    let sql = format!(
+        "SELECT * FROM run_witnesses WHERE document_id = $1 AND run_id = $2 {}",
+        DB::FOR_UPDATE
+    );
+    let row = query(AssertSqlSafe(sql))
+        .bind(document)
+        .bind(run)
+        .fetch_optional(c)
+        .await?;
+    Ok(row.and_then(|row| told::<DB>(&row, of)))
+}
+
+/// One that cannot be read tells nothing, as one that was changed.
+fn told<DB: Dialect>(row: &DB::Row, of: Of) -> Option<RunFacts> {
+    Cells::<DB>(row).note().ok()?.told(ids(of))
+}
+
+/// The runs of some documents, given their rows, and what was noted of each.
+pub async fn gather<DB: Dialect>(
+    c: &mut Tx<DB>,
+    documents: &[Uuid],
+    rows: &[DB::Row],
+) -> Result<Vec<(Uuid, NotedRun)>, Error> {
+    let mut found: BTreeMap<(Uuid, Uuid), NotedRun> = BTreeMap::new();
+    for row in rows {
+        let cells = Cells::<DB>(row);
+        let of = (cells.get("document_id")?, cells.get("id")?);
+        found.insert(
+            of,
+            noted(of.1, read::<DB>(row).map_or(Now::Unreadable, Now::Is)),
+        );
+    }
+    let mut sql: QueryBuilder<DB> =
+        QueryBuilder::new("SELECT * FROM run_witnesses WHERE document_id IN (");
+    let mut list = sql.separated(", ");
+    for id in documents {
+        list.push_bind(*id);
+    }
+    for row in &sql.push(")").build().fetch_all(c).await? {
+        let cells = Cells::<DB>(row);
+        let of: (Uuid, Uuid) = (cells.get("document_id")?, cells.get("run_id")?);
+        let said = told::<DB>(row, (DocumentId::from_uuid(of.0), RunId::from_uuid(of.1)));
+        let one = found.entry(of).or_insert_with(|| noted(of.1, Now::Gone));
+        one.noted = Some(said.map_or(Told::Changed, Told::Was));
+    }
+    let found = found
+        .into_iter()
+        .map(|((document, _), one)| (document, one));
+    Ok(found.collect())
+}
+
+fn noted(run: Uuid, now: Now<RunFacts>) -> NotedRun {
+    NotedRun {
+        run: RunId::from_uuid(run),
+        now,
+        noted: None,
+    }
+}
+
+fn read<DB: Dialect>(row: &DB::Row) -> Result<RunFacts, Error> {
+    let row = Cells::<DB>(row);
+    let content_hash: ContentHash = row.hash("content_hash")?;
+    Ok(RunFacts {
+        kb: row.id("kb_id", KbId::from_uuid)?,
+        generation: row.id("generation_id", GenerationId::from_uuid)?,
+        version: row.id("version_id", VersionId::from_uuid)?,
+        source_uri: row.uri("source_uri")?,
+        content_hash,
+        job: row.maybe_id("job_id", JobId::from_uuid)?,
+        source: row.maybe_id("source_id", SourceId::from_uuid)?,
+        status: row.word("status")?,
+        superseded: row.get("superseded")?,
+        run_type: row.word("run_type")?,
+        initiated_by: row.maybe_id("initiated_by", UserId::from_uuid)?,
+        config: row.json("config")?,
+        stats: RunStats {
+            chunks_created: row.count("chunks_created")?,
+            tokens_total: row.count("tokens_total")?,
+            chunks_processed: row.count("chunks_processed")?,
+            chunks_skipped: row.count("chunks_skipped")?,
+            chunks_error: row.count("chunks_error")?,
+        },
+        counted_in: row.get("counted_in")?,
+        error_code: row.maybe_text("error_code")?,
+        error_message: row.maybe_text("error_message")?,
+        error_hint: row.maybe_text("error_hint")?,
+        stage: row.maybe_text("stage")?,
+        trace: row.maybe_text("trace")?,
+        created_at: row.at("created_at")?,
+        started_at: row.maybe_at("started_at")?,
+        finished_at: row.maybe_at("finished_at")?,
+    })
+}
