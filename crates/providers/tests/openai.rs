@@ -396,6 +396,30 @@ async fn a_text_the_service_fails_on_is_found_and_leaves_the_others_and_the_serv
 }
 
 #[tokio::test]
+async fn several_texts_the_service_fails_on_are_found_one_by_one_and_it_is_not_left_alone() {
+    for answer in [Answer::status(500), Answer::zeros_for("poison")] {
+        for bad in [vec![1, 2], vec![0, 7], vec![0, 3, 4, 7]] {
+            let double = Double::start(vec![]).await;
+            double.refuse("poison", answer.clone());
+            let embedder = OpenAiEmbedder::open(&settings(&double)).unwrap();
+            let mut texts = texts(8);
+            for at in &bad {
+                texts[*at] = format!("a poison text, the {at}th");
+            }
+            let mut left = texts.clone();
+            while left.len() > texts.len() - bad.len() {
+                let error = embedder.embed_passages(&left).await.unwrap_err();
+                let at = error.input().unwrap_or_else(|| panic!("{bad:?}: {error}"));
+                assert!(left.remove(at).contains("poison"));
+                // Whoever else asks is answered.
+                embedder.embed_query(HARMLESS).await.unwrap();
+            }
+            assert_all_embedded_once(&double, &embedder, &left).await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_text_that_fails_alone_is_blamed_and_not_the_service() {
     for answer in [
         Answer::status(500),

@@ -110,7 +110,7 @@ impl<'a> Call<'a> {
             if request.is_empty() {
                 return Ok(());
             }
-            let Err(error) = self.send(&request).await else {
+            let Err(error) = self.send(&request, !self.seeking).await else {
                 attempt = 0;
                 continue;
             };
@@ -157,15 +157,20 @@ impl<'a> Call<'a> {
         (0..self.texts.len()).filter(missing).collect()
     }
 
-    async fn send(&mut self, request: &[usize]) -> Result<(), Error> {
+    /// `tells` as of [`OpenAiEmbedder::ask`].
+    async fn send(&mut self, request: &[usize], tells: bool) -> Result<(), Error> {
         let texts = self.texts_of(request);
         let tokens = request.iter().map(|at| self.texts[*at].tokens).sum();
-        let vectors = self.embedder.ask(&texts, tokens, !self.seeking).await?;
+        let vectors = self.embedder.ask(&texts, tokens, tells).await?;
         let mut failed = Ok(());
         for (at, vector) in request.iter().zip(vectors) {
             match vector {
                 Ok(vector) => self.texts[*at].answer = Some(vector),
-                Err(error) => failed = Err(about(*at, error)),
+                Err(error) => {
+                    // Others in the same answer are good: there may be several such texts.
+                    self.embedder.suspects.add(&self.texts[*at].text);
+                    failed = Err(about(*at, error));
+                }
             }
         }
         failed
@@ -255,7 +260,7 @@ impl<'a> Call<'a> {
             Err(other) if is_refusal(&other) => return Err(to_all(error)),
             Err(other) => return Err(other),
         }
-        let again = self.send(&[index]).await;
+        let again = self.send(&[index], !self.seeking).await;
         again.map_err(|error| self.to_one(error, index))
     }
 
@@ -300,17 +305,21 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Whether the service takes any other text now; two are tried, as one may be the one to
-    /// blame. Where none is left, what was answered before it tells, or else a harmless text.
+    /// Whether the service takes any other text now. Two of those that are missing anyway are tried
+    /// first, and tell nothing of the service: each may be to blame. Then a harmless one.
     async fn takes_another(&mut self, request: &[usize]) -> bool {
-        let mut all = self.missing();
-        all.retain(|at| request.len() > 1 || *at != request[0]);
-        let (Some(first), Some(last)) = (all.first(), all.last()) else {
-            let texts = self.texts_of(request);
-            return self.texts.iter().any(|text| text.answer.is_some())
-                || self.embedder.takes_others_than(&texts).await;
-        };
-        self.send(&[*first]).await.is_ok() || (first != last && self.send(&[*last]).await.is_ok())
+        let mut others = self.missing();
+        others.retain(|at| request.len() > 1 || *at != request[0]);
+        if others.len() > 2 {
+            others.drain(1..others.len() - 1);
+        }
+        for at in others {
+            if self.send(&[at], false).await.is_ok() {
+                return true;
+            }
+        }
+        let texts = self.texts_of(request);
+        self.embedder.takes_others_than(&texts).await
     }
 
     /// Too much together, or for one text's sake: some services refuse the whole request then,

@@ -15,8 +15,9 @@ pub struct Suspects(Mutex<VecDeque<ContentHash>>);
 
 impl Suspects {
     pub fn add(&self, text: &str) {
-        let mut suspects = self.locked();
-        suspects.push_back(ContentHash::of(text.as_bytes()));
+        let (mut suspects, text) = (self.locked(), ContentHash::of(text.as_bytes()));
+        suspects.retain(|suspect| *suspect != text);
+        suspects.push_back(text);
         if suspects.len() > MOST {
             suspects.pop_front();
         }
