@@ -43,6 +43,30 @@ fn a_file_is_cut_by_the_strategy_that_is_named_and_by_the_configured_one_unless(
     );
 }
 
+/// More than is held at once, and told while it is read: every chunk is what stands at its range
+/// in the text that `extract` tells.
+#[test]
+fn a_large_text_is_cut_as_it_is_read_and_nothing_of_it_is_left_out() {
+    let line = |n: u32| {
+        format!(
+            "Sack {n} was weighed and found to hold {} grains.\n\n",
+            n * 7
+        )
+    };
+    let sacks: String = (0..60_000).map(line).collect();
+    let folder = Folder::of(&[("sacks.txt", &sacks)]);
+    let (mill, file) = (Mill::sqlite(), folder.file("sacks.txt"));
+    let whole = mill.ok(&["extract", path(&file), "--format", "text"]);
+    let mut covered = 0;
+    for chunk in mill.lines(&["chunk", path(&file), "--strategy", "streaming", "--json"]) {
+        let at = |end: usize| chunk["byte_range"][end].as_u64().unwrap() as usize;
+        assert_eq!(text(&chunk["text"]), &whole[at(0)..at(1)]);
+        assert!(whole[covered.min(at(0))..at(0)].trim().is_empty());
+        covered = at(1);
+    }
+    assert!(whole[covered..].trim().is_empty(), "{covered} bytes");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokens_that_are_estimated_are_told_as_that() {
     let (mill, folder) = (Mill::sqlite(), mills());

@@ -122,10 +122,6 @@ fn remote(embedding: &Embedding) -> anyhow::Result<OpenAiSettings> {
 }
 
 /// As configured; else beside the working folder, else beside the program.
-pub fn local_folder(config: &Config) -> PathBuf {
-    folder_of(&config.embedding)
-}
-
 fn folder_of(embedding: &Embedding) -> PathBuf {
     if !embedding.path.is_empty() {
         return embedding.path.clone().into();

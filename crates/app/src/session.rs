@@ -147,6 +147,14 @@ impl Session {
     }
 
     /// Waits until what the command began is safe.
+    /// Closes it whatever came of what was done in it: workers of ours may be in the midst of
+    /// something.
+    pub async fn close_after<T>(self, done: anyhow::Result<T>) -> anyhow::Result<T> {
+        let closed = self.close().await;
+        let done = done?;
+        closed.map(|()| done)
+    }
+
     pub async fn close(self) -> anyhow::Result<()> {
         drop(self.client);
         match self.house {

@@ -220,6 +220,10 @@ impl From<engine::Error> for Problem {
             Disposition::Reject => match error.model_is_silent() {
                 Some(why) => Self::unprocessable(why)
                     .hint("ask in other words, or search in mode `hybrid` or `text`"),
+                None if matches!(error, engine::Error::Parse(_)) => {
+                    Self::unprocessable(error.explain())
+                        .hint("mend the file or bring it in another format, then try again")
+                }
                 None => Self::unprocessable(error.explain()),
             },
             Disposition::Stop { why } => Self::conflict(why),
@@ -231,12 +235,11 @@ impl From<engine::Error> for Problem {
 /// What helps in most cases, until somebody who knows this one says better.
 fn usual_hint(code: &str) -> Option<&'static str> {
     match code {
-        "invalid_request" => {
+        "invalid_request" | "unprocessable" => {
             Some("correct it: /docs describes the API, `--help` what a command takes")
         }
         "not_found" => Some("check its name or id; it may be gone, or never have been here"),
         "conflict" => Some("look at how it stands now, then decide again"),
-        "unprocessable" => Some("mend the file or bring it in another format, then try again"),
         _ => None,
     }
 }

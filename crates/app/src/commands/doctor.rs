@@ -97,10 +97,9 @@ fn model(config: &Config) -> Check {
         }
         Err(error) if embedding::is_missing(&error) => Err((
             sentence(&error),
-            format!(
-                "`make model` puts the default one into `{}`; or set embedding.path",
-                embedding::local_folder(config).display()
-            ),
+            "`make model` fetches the default one into `.tools`; or set embedding.path to the \
+             folder of another"
+                .to_owned(),
         )),
         Err(error) => Err((sentence(&error), hint(&error).to_owned())),
     };

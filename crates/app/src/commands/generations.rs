@@ -22,18 +22,21 @@ pub async fn run(config: &Config, args: &Generations) -> anyhow::Result<()> {
         _ => Needs::Answers,
     };
     let session = Session::open(config, needs).await?;
-    let client = &session.client;
-    match &args.action {
-        GenerationAction::Show(within) => show(client, within).await?,
-        GenerationAction::Build(build) => self::build(client, build).await?,
-        GenerationAction::Switch(switch) => self::switch(client, switch).await?,
+    let done = act(&session.client, &args.action).await;
+    session.close_after(done).await
+}
+
+async fn act(client: &Client, action: &GenerationAction) -> anyhow::Result<()> {
+    match action {
+        GenerationAction::Show(within) => show(client, within).await,
+        GenerationAction::Build(build) => self::build(client, build).await,
+        GenerationAction::Switch(switch) => self::switch(client, switch).await,
         GenerationAction::Abandon(within) => {
             let path = format!("{}/building", place(within));
             let kb: Value = client.delete(&path).await?;
-            said(within, &kb, "given up")?;
+            said(within, &kb, "given up")
         }
     }
-    session.close().await
 }
 
 fn place(within: &InKb) -> String {

@@ -14,7 +14,8 @@ use crate::client::{Client, with_query};
 use crate::config::Config;
 use crate::session::Session;
 
-use super::{Rows, print_bytes, print_line, print_text};
+use super::items::Items;
+use super::{print_bytes, print_line, print_text};
 
 const PIECE: usize = 256 << 10;
 
@@ -35,14 +36,12 @@ pub async fn chunk(config: &Config, args: &Chunk) -> anyhow::Result<()> {
     let strategy = args.strategy.map(|strategy| strategy.to_string());
     let query = [("strategy", strategy)];
     let answer = post(&session.client, "/v1/chunk", &args.file, &query).await?;
-    let answer = axum::body::to_bytes(answer, usize::MAX).await;
-    let answer = answer.context("the answer broke off")?;
-    let rows: Rows<Value> = serde_json::from_slice(&answer).context("cannot read the chunks")?;
-    for chunk in &rows.items {
+    let mut chunks = Items::of(answer);
+    while let Some(chunk) = chunks.next().await? {
         if args.json {
-            print_line(chunk)?;
+            print_line(&chunk)?;
         } else {
-            print_text(&shown(chunk))?;
+            print_text(&shown(&chunk))?;
         }
     }
     session.close().await

@@ -9,6 +9,7 @@ pub mod generations;
 pub mod ingest;
 pub mod inspect;
 pub mod isolation;
+mod items;
 pub mod jobs;
 pub mod metrics;
 pub mod runs;

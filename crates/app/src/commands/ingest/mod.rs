@@ -51,7 +51,16 @@ struct Standing {
 pub async fn run(config: &Config, args: &Ingest) -> anyhow::Result<ExitCode> {
     let folder = Folder::new(&args.paths)?;
     let session = Session::open(config, Needs::Workers).await?;
-    let client = &session.client;
+    let reported = bring(&session.client, config, args, folder).await;
+    session.close_after(reported).await?.finish()
+}
+
+async fn bring(
+    client: &Client,
+    config: &Config,
+    args: &Ingest,
+    folder: Folder,
+) -> anyhow::Result<Report> {
     ensure_kb(client, &args.kb).await?;
     let job = begin(client, args, &folder).await?;
     eprintln!("{}", acknowledged(job));
@@ -60,8 +69,7 @@ pub async fn run(config: &Config, args: &Ingest) -> anyhow::Result<ExitCode> {
     follow(client, &mut telling, &progress, &config.data).await?;
     let report = telling.finish(client).await?;
     progress.finish();
-    session.close().await?;
-    report.finish()
+    Ok(report)
 }
 
 async fn ensure_kb(client: &Client, name: &str) -> anyhow::Result<()> {

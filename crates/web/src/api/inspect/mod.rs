@@ -2,13 +2,17 @@
 
 mod streamed;
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use catalog::GenerationSpec;
 use engine::intake::StageError;
-use model::{Chunk, ModelName, PageBox, Parsed, Strategy, UnitName};
+use model::{
+    Chunk, ChunkPolicy, ModelName, PageBox, Parsed, Strategy, TokenCounter, Unit, UnitName,
+};
 use parse::Hints;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -21,6 +25,7 @@ use crate::extract::Asked;
 use crate::gateway::Gateway;
 use crate::paging::Rows;
 use crate::problem::Problem;
+use streamed::Told;
 
 /// Bodies here are files; like uploads they are measured while they come.
 pub fn routes() -> OpenApiRouter<Gateway> {
@@ -115,7 +120,7 @@ async fn extract(
     let hints = hints(params.filename);
     if arrived.staged().is_large_text(&hints) {
         let engine = gateway.engine().clone();
-        return streamed::answer(engine, arrived, hints, params.format).await;
+        return streamed::answer(engine, arrived, hints, Told::Read(params.format)).await;
     }
     let parsed = gateway.parsed(&arrived, hints).await?;
     Ok(match params.format {
@@ -125,8 +130,24 @@ async fn extract(
     })
 }
 
+/// How a file is cut, and by whose tokens.
+struct Cutting {
+    model: ModelName,
+    policy: ChunkPolicy,
+    tokens: Arc<dyn TokenCounter>,
+}
+
+impl Cutting {
+    fn chunks(&self, unit: &Unit) -> Vec<ChunkView> {
+        let chunks = pipeline::chunk::chunk(unit, self.policy, &*self.tokens);
+        let view = |chunk| ChunkView::new(&unit.name, chunk, &self.model);
+        chunks.into_iter().map(view).collect()
+    }
+}
+
 /// The chunks a new knowledge base would hold of the file, or those of another strategy. Nothing is
-/// kept.
+/// kept. Of plain text, Markdown, CSV and JSON lines they are told while it is read, with flat
+/// memory.
 #[utoipa::path(post, path = "/v1/chunk", tag = "inspect", params(ChunkParams),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 200, body = Rows<ChunkView>)))]
@@ -135,25 +156,28 @@ async fn chunk(
     _who: May<Ingest>,
     Asked(params): Asked<ChunkParams>,
     request: Request,
-) -> Result<Json<Rows<ChunkView>>, Problem> {
+) -> Result<Response, Problem> {
     let arrived = gateway.arrived(request).await?;
-    let parsed = gateway.parsed(&arrived, hints(params.filename)).await?;
     let GenerationSpec { model, policy, .. } = gateway.generation_spec();
-    let policy = policy.with_strategy(params.strategy.unwrap_or(policy.strategy()));
-    let tokens = gateway.engine().parts().embedder.tokens();
+    let cutting = Cutting {
+        model,
+        policy: policy.with_strategy(params.strategy.unwrap_or(policy.strategy())),
+        tokens: gateway.engine().parts().embedder.tokens(),
+    };
+    let hints = hints(params.filename);
+    if arrived.staged().is_large_text(&hints) {
+        let engine = gateway.engine().clone();
+        return streamed::answer(engine, arrived, hints, Told::Cut(cutting)).await;
+    }
+    let parsed = gateway.parsed(&arrived, hints).await?;
     let work = move || {
         let units = pipeline::units::units(&parsed);
-        let cut = |unit: &model::Unit| {
-            let chunks = pipeline::chunk::chunk(unit, policy, &*tokens);
-            let view = |chunk| ChunkView::new(&unit.name, chunk, &model);
-            chunks.into_iter().map(view).collect::<Vec<_>>()
-        };
-        units.iter().flat_map(cut).collect()
+        units.iter().flat_map(|unit| cutting.chunks(unit)).collect()
     };
-    let items = tokio::task::spawn_blocking(work)
+    let items: Vec<ChunkView> = tokio::task::spawn_blocking(work)
         .await
         .map_err(|error| Problem::internal(&error))?;
-    Ok(Json(Rows { items, next: None }))
+    Ok(Json(Rows { items, next: None }).into_response())
 }
 
 fn hints(filename: Option<String>) -> Hints {

@@ -11,13 +11,20 @@ use axum::response::{IntoResponse as _, Response};
 use engine::{Engine, Said};
 use futures::{StreamExt as _, stream};
 use parse::{Hints, Markdown};
+use pipeline::units::Tiler;
 use tokio::sync::mpsc;
 
-use super::Format;
+use super::{Cutting, Format};
 use crate::arrived::Arrived;
 use crate::problem::Problem;
 
 type Piece = Result<Bytes, engine::Error>;
+
+/// What is told of a text.
+pub(super) enum Told {
+    Read(Format),
+    Cut(Cutting),
+}
 
 /// What goes wrong before the first piece is a problem like any other; after that the answer
 /// breaks off.
@@ -25,8 +32,12 @@ pub(super) async fn answer(
     engine: Arc<Engine>,
     arrived: Arrived,
     hints: Hints,
-    format: Format,
+    told: Told,
 ) -> Result<Response, Problem> {
+    let kind = match told {
+        Told::Read(Format::Md | Format::Text) => "text/plain; charset=utf-8",
+        Told::Read(Format::Json) | Told::Cut(_) => "application/json",
+    };
     let (to, mut from) = mpsc::channel::<Piece>(1);
     let telling = Telling {
         engine,
@@ -34,7 +45,7 @@ pub(super) async fn answer(
         hints,
         to,
     };
-    tokio::spawn(telling.tell(format));
+    tokio::spawn(telling.tell(told));
     let first = match from.recv().await {
         Some(Err(error)) => return Err(error.into()),
         Some(Ok(piece)) => Some(Ok(piece)),
@@ -42,10 +53,6 @@ pub(super) async fn answer(
     };
     let rest = stream::poll_fn(move |context| from.poll_recv(context));
     let body = Body::from_stream(stream::iter(first).chain(rest));
-    let kind = match format {
-        Format::Md | Format::Text => "text/plain; charset=utf-8",
-        Format::Json => "application/json",
-    };
     Ok(([(CONTENT_TYPE, kind)], body).into_response())
 }
 
@@ -77,11 +84,12 @@ impl From<Gone> for Ended {
 }
 
 impl Telling {
-    async fn tell(self, format: Format) {
-        let told = match format {
-            Format::Text => self.text().await,
-            Format::Md => self.markdown().await,
-            Format::Json => self.json().await,
+    async fn tell(self, told: Told) {
+        let told = match told {
+            Told::Read(Format::Text) => self.text().await,
+            Told::Read(Format::Md) => self.markdown().await,
+            Told::Read(Format::Json) => self.json().await,
+            Told::Cut(cutting) => self.chunks(cutting).await,
         };
         if let Err(Ended::Failed(error)) = told {
             tracing::warn!(%error, "a text could not be read to its end");
@@ -116,6 +124,40 @@ impl Telling {
         let mut end = String::new();
         markdown.finish(&mut end);
         Ok(self.send(end).await?)
+    }
+
+    /// The chunks of units that are complete, while the next are read.
+    async fn chunks(&self, cutting: Cutting) -> Result<(), Ended> {
+        let cutting = Arc::new(cutting);
+        let (mut tiler, mut before) = (Tiler::default(), "{\"items\":[");
+        let mut slices = self.slices().await?;
+        loop {
+            let slice = slices.next().await?;
+            let ended = slice.is_none();
+            let cutting = Arc::clone(&cutting);
+            let cut = tokio::task::spawn_blocking(move || {
+                let (units, tiler) = match slice {
+                    Some(slice) => (tiler.push(&slice.text, slice.atoms), tiler),
+                    None => (tiler.finish(), Tiler::default()),
+                };
+                let chunks = units.iter().flat_map(|unit| cutting.chunks(unit));
+                (tiler, chunks.collect::<Vec<_>>())
+            });
+            let chunks;
+            (tiler, chunks) = cut.await.map_err(|_| engine::Error::StageStopped)?;
+            let mut json = String::new();
+            for chunk in &chunks {
+                let chunk = serde_json::to_string(chunk).expect("a chunk is plain data");
+                json.extend([before, &chunk]);
+                before = ",";
+            }
+            self.send(json).await?;
+            if ended {
+                break;
+            }
+        }
+        let begun = if before == "," { "" } else { before };
+        Ok(self.send(format!("{begun}]}}")).await?)
     }
 
     /// The fields of a document in their order. Text and atoms do not come apart, so the file
