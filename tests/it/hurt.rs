@@ -42,6 +42,11 @@ fn one_poison_page_of_five_hundred_leaves_the_others_searchable() {
     let ingested = little_memory(mill.command(&["ingest", path(folder.path()), "--json"]));
     let ingested: Value = serde_json::from_str(ingested.trim()).unwrap();
     assert_eq!(text(&ingested["outcome"]), "new");
+    let gap = &ingested["gaps"][0];
+    assert_eq!(gap["pages"], serde_json::json!([250, 250]), "{ingested}");
+    let again = mill.ok(&["ingest", path(folder.path())]);
+    let told = |line: &str| line.contains("could not be read") && line.contains("page 250");
+    assert!(again.lines().any(told), "{again}");
 
     let read = little_memory(mill.command(&["extract", path(&file), "--format", "json"]));
     let read: Value = serde_json::from_str(&read).unwrap();

@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use model::{
-    ContentHash, DocumentId, GenerationId, JobId, JobStatus, KbId, RunId, RunStatus, SourceId,
-    SourceOrder, SourceUri, TenantId, UserId, VersionId,
+    ContentHash, DocumentId, Gap, GenerationId, JobId, JobStatus, KbId, RunId, RunStatus, SourceId,
+    SourceOrder, SourceUri, TenantId, UserId, VersionId, Warning,
 };
 use serde_json::Value;
 
@@ -204,6 +204,9 @@ pub struct JobDocument {
     pub source_uri: SourceUri,
     pub outcome: JobOutcome,
     pub chunks: u64,
+    /// What could not be read of it.
+    pub gaps: Vec<Gap>,
+    pub warnings: Vec<Warning>,
     pub run: RunId,
     pub run_status: Option<RunStatus>,
     pub error: Option<String>,

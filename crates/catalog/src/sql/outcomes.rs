@@ -246,8 +246,8 @@ pub async fn documents<DB: Dialect>(
 ) -> Result<Listed<JobDocument>, Error> {
     jobs::one::<DB>(c, tenant, job).await?;
     let mut select: QueryBuilder<DB> = QueryBuilder::new(
-        "SELECT jv.version_id, jv.outcome, v.document_id, d.source_uri, v.chunks, v.run_id,
-             r.status AS run_status, r.error_message, r.waiting, r.job_id AS run_job,
+        "SELECT jv.version_id, jv.outcome, v.document_id, d.source_uri, v.chunks, v.gaps,
+             v.warnings, v.run_id, r.status AS run_status, r.error_message, r.waiting, r.job_id AS run_job,
              j.status AS run_job_status
          FROM job_versions jv
          JOIN document_versions v ON v.id = jv.version_id
@@ -273,6 +273,8 @@ pub async fn documents<DB: Dialect>(
             source_uri: row.uri("source_uri")?,
             outcome: row.word("outcome")?,
             chunks: row.count("chunks")?,
+            gaps: row.json("gaps")?,
+            warnings: row.json("warnings")?,
             run: row.id("run_id", RunId::from_uuid)?,
             run_status: row.maybe_word("run_status")?,
             error: row.maybe_text("error_message")?,

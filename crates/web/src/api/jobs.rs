@@ -10,7 +10,7 @@ use catalog::{
 };
 use chrono::{DateTime, Utc};
 use engine::jobs::FolderSource;
-use model::{JobId, JobStatus, RunStatus, SourceId, TenantId, UserId};
+use model::{Gap, JobId, JobStatus, RunStatus, SourceId, TenantId, UserId, Warning};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -111,6 +111,11 @@ pub struct JobDocumentView {
     #[schema(value_type = Option<String>)]
     pub run_status: Option<RunStatus>,
     pub chunks: u64,
+    /// What could not be read of it.
+    #[schema(value_type = Vec<Object>)]
+    pub gaps: Vec<Gap>,
+    #[schema(value_type = Vec<Object>)]
+    pub warnings: Vec<Warning>,
     pub error: Option<String>,
     /// What its run waits for before it goes on, such as another job that is paused.
     pub waiting: Option<String>,
@@ -126,6 +131,8 @@ impl From<JobDocument> for JobDocumentView {
             outcome: row.outcome,
             run_status: row.run_status,
             chunks: row.chunks,
+            gaps: row.gaps,
+            warnings: row.warnings,
             error: row.error,
             waiting: row.waiting,
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use model::{Gap, Warning};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -24,6 +25,9 @@ pub struct Line {
     pub run_id: Option<Uuid>,
     pub outcome: Outcome,
     pub chunks: u64,
+    /// What could not be read of it.
+    pub gaps: Vec<Gap>,
+    pub warnings: Vec<Warning>,
     pub error: Option<String>,
 }
 
@@ -36,6 +40,8 @@ impl Line {
             run_id: None,
             outcome: Outcome::Failed,
             chunks: 0,
+            gaps: Vec::new(),
+            warnings: Vec::new(),
             error: Some(message),
         }
     }
@@ -44,10 +50,13 @@ impl Line {
 pub struct Report {
     json: bool,
     counts: BTreeMap<Outcome, (u64, u64)>,
-    failures: Vec<(String, String)>,
+    /// Of documents and what became of them, what is worth a line in the table.
+    failed: Vec<String>,
+    not_read: Vec<String>,
+    warned: Vec<String>,
 }
 
-/// Failures named in the table; a program reads them all from the lines.
+/// Of each kind, named in the table; a program reads them all from the lines.
 const NAMED: usize = 20;
 
 impl Report {
@@ -55,7 +64,9 @@ impl Report {
         Self {
             json,
             counts: BTreeMap::new(),
-            failures: Vec::new(),
+            failed: Vec::new(),
+            not_read: Vec::new(),
+            warned: Vec::new(),
         }
     }
 
@@ -66,10 +77,13 @@ impl Report {
         if self.json {
             print_line(&serde_json::to_value(&line)?)?;
         }
-        if let Some(error) = line.error {
-            self.failures
-                .push((line.source_uri.unwrap_or_default(), error));
-        }
+        let uri = line.source_uri.unwrap_or_default();
+        let failed = line.error.map(|error| format!("failed: {uri}: {error}"));
+        self.failed.extend(failed);
+        let not_read = |gap: &Gap| format!("could not be read: {uri}{}", whereabouts(gap));
+        self.not_read.extend(line.gaps.iter().map(not_read));
+        let warned = |warning: &Warning| format!("warning: {uri}: {}", warning.message);
+        self.warned.extend(line.warnings.iter().map(warned));
         Ok(())
     }
 
@@ -97,12 +111,24 @@ impl Report {
             row("failed", Outcome::Failed),
         ];
         let mut out = table(&["", "DOCUMENTS", "CHUNKS"], &rows);
-        for (uri, error) in self.failures.iter().take(NAMED) {
-            out.push_str(&format!("failed: {uri}: {error}\n"));
-        }
-        if let Some(more) = self.failures.len().checked_sub(NAMED + 1) {
-            out.push_str(&format!("… and {} more; --json lists all\n", more + 1));
+        for lines in [&self.failed, &self.not_read, &self.warned] {
+            for line in lines.iter().take(NAMED) {
+                out.push_str(&format!("{line}\n"));
+            }
+            if let Some(more) = lines.len().checked_sub(NAMED + 1) {
+                out.push_str(&format!("… and {} more; --json lists all\n", more + 1));
+            }
         }
         out
     }
+}
+
+/// `, page 3: it is a picture without text`
+fn whereabouts(gap: &Gap) -> String {
+    let pages = match gap.pages {
+        None => String::new(),
+        Some((first, last)) if first == last => format!(", page {first}"),
+        Some((first, last)) => format!(", pages {first}–{last}"),
+    };
+    format!("{pages}: {}", gap.reason)
 }

@@ -3,6 +3,7 @@
 //! Documents are told in the order the job met them, a page at a time: a page waits for its
 //! slowest document, so nothing is asked for twice once it was told.
 
+use model::{Gap, Warning};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -21,6 +22,8 @@ struct Found {
     outcome: Outcome,
     run_status: Option<String>,
     chunks: u64,
+    gaps: Vec<Gap>,
+    warnings: Vec<Warning>,
     error: Option<String>,
 }
 
@@ -116,6 +119,8 @@ impl Found {
                 self.outcome
             },
             chunks: self.chunks,
+            gaps: self.gaps,
+            warnings: self.warnings,
             error: self.error.filter(|_| failed),
         }
     }
