@@ -86,6 +86,7 @@ pub async fn what_outlives_a_purged_document_does_not_name_it(world: &World) {
     let ids: Vec<_> = removing.iter().map(|version| version.version).collect();
     catalog.forget_versions(tenant, &ids).await.unwrap();
     catalog.scrub().await.unwrap();
+    world.is_as_noted("purged").await;
 
     let told = catalog.told_of(tenant, document, of()).await.unwrap();
     assert_eq!(
