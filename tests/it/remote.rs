@@ -148,12 +148,12 @@ async fn every_passing_failure_is_waited_for_in_the_open() {
         (Answer::hang_up(), "cannot reach"),
     ];
     for (failure, said) in cases {
-        // Thrice: other inputs are tried before a request is given up.
+        // Two other inputs and a harmless text are tried before a request is given up.
         let timeout = match said {
             "did not answer within" => Duration::from_secs(3),
             _ => PATIENT,
         };
-        let script = std::iter::once(Answer::good()).chain(vec![failure; 3]);
+        let script = std::iter::once(Answer::good()).chain(vec![failure; 4]);
         let house = House::open(script.collect(), timeout).await;
         let run = house.alone.take_in(TEXT).await;
         let waits = house.run_when(run, |run| run.waiting.is_some()).await;
