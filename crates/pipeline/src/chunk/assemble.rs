@@ -38,7 +38,8 @@ impl Assembly<'_> {
 
     /// The pieces of the chunk with its overlap, counted; several where the exact count is too large.
     fn fit(&self, group: &Group) -> Vec<(Range<usize>, usize)> {
-        let with_overlap = self.overlapped(group)..group.pieces.end;
+        let (start, _) = group.overlap(self.pieces, self.policy);
+        let with_overlap = start..group.pieces.end;
         for pieces in [with_overlap, group.pieces.clone()] {
             let tokens = self.count(&pieces);
             if tokens <= self.policy.max() || pieces.len() == 1 {
@@ -53,21 +54,6 @@ impl Assembly<'_> {
         let mut parts = self.fit(&half(group.pieces.start..mid));
         parts.extend(self.fit(&half(mid..group.pieces.end)));
         parts
-    }
-
-    /// Where the overlap begins: at a piece's beginning, as far back as the policy says.
-    fn overlapped(&self, group: &Group) -> usize {
-        let core = &self.pieces[group.pieces.clone()];
-        let core: usize = core.iter().map(|piece| piece.size).sum();
-        let room = self.policy.max().saturating_sub(core);
-        let most = self.policy.overlap().min(room);
-        let mut start = group.pieces.start;
-        let mut taken = 0;
-        while start > group.reach && taken + self.pieces[start - 1].size <= most {
-            start -= 1;
-            taken += self.pieces[start].size;
-        }
-        start
     }
 
     fn count(&self, pieces: &Range<usize>) -> usize {

@@ -17,6 +17,21 @@ pub(super) struct Group {
     pub reach: usize,
 }
 
+impl Group {
+    /// Where its overlap begins, and the size of that: whole pieces, as far back as the policy says.
+    pub fn overlap(&self, pieces: &[Piece], policy: ChunkPolicy) -> (usize, usize) {
+        let own: usize = pieces[self.pieces.clone()].iter().map(|p| p.size).sum();
+        let most = policy.overlap().min(policy.max().saturating_sub(own));
+        let mut start = self.pieces.start;
+        let mut taken = 0;
+        while start > self.reach && taken + pieces[start - 1].size <= most {
+            start -= 1;
+            taken += pieces[start].size;
+        }
+        (start, taken)
+    }
+}
+
 /// Below this share of the target a section is too small to stand alone.
 const TINY: usize = 5;
 
@@ -105,20 +120,19 @@ fn hash(unit: &Unit, piece: &Piece) -> u64 {
     piece.opens.unwrap_or_else(|| short([text()]))
 }
 
-/// One piece after another until the target is reached.
+/// One piece after another until the target is reached, with the overlap that is really taken.
 pub(super) fn greedy(
     pieces: &[Piece],
     policy: ChunkPolicy,
     breaks: impl Fn(&Piece) -> bool,
 ) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    let (mut full, mut fresh) = (0, 0);
+    let mut full = 0;
     for (at, piece) in pieces.iter().enumerate() {
         let stop = piece.parted || breaks(piece);
         match groups.last_mut() {
             Some(group) if !stop && full + piece.size <= policy.target() => {
                 group.pieces.end = at + 1;
-                fresh += piece.size;
                 full += piece.size;
             }
             last => {
@@ -126,13 +140,13 @@ pub(super) fn greedy(
                     Some(group) if !stop => group.reach,
                     _ => at,
                 };
-                let overlap = if stop { 0 } else { policy.overlap().min(fresh) };
-                groups.push(Group {
+                let group = Group {
                     pieces: at..at + 1,
                     reach,
-                });
-                fresh = piece.size;
+                };
+                let (_, overlap) = group.overlap(pieces, policy);
                 full = overlap + piece.size;
+                groups.push(group);
             }
         }
     }

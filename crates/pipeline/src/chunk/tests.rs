@@ -84,6 +84,17 @@ fn neighbours_overlap_by_whole_sentences() {
 }
 
 #[test]
+fn no_room_is_kept_for_an_overlap_that_is_not_taken() {
+    let sentence = |n| format!("The {} end{n}.", "word ".repeat(16));
+    let text: Vec<_> = (0..20).map(sentence).collect();
+    let doc = parsed(&text.join("\n\n"));
+    for strategy in [Strategy::Sentence, Strategy::Streaming, Strategy::Markdown] {
+        let made = chunks(&doc, policy(strategy), &Words);
+        assert_eq!(made.len(), 10, "{strategy}");
+    }
+}
+
+#[test]
 fn furniture_is_in_no_chunk() {
     let text = "One sentence here.\n\n~ page 7\n\nAnother sentence here.";
     for strategy in Strategy::ALL {
