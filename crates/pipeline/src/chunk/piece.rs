@@ -19,9 +19,11 @@ pub(super) mod rank {
     pub const LINE: u8 = 202;
     /// After a colon: what follows was announced.
     pub const ANNOUNCED: u8 = 203;
-    pub const WORD: u8 = 204;
-    pub const WITHIN: u8 = 205;
-    pub const AFTER_HEADING: u8 = 206;
+    /// A sentence inside a row or a line that should have stayed whole.
+    pub const INNER_SENTENCE: u8 = 204;
+    pub const WORD: u8 = 205;
+    pub const WITHIN: u8 = 206;
+    pub const AFTER_HEADING: u8 = 207;
 }
 
 #[derive(Debug, Clone)]
@@ -141,7 +143,7 @@ impl Cutter<'_> {
         }
     }
 
-    /// Adds a piece, in words or smaller where it is larger than a chunk.
+    /// Adds a piece, in parts where it is larger than a chunk.
     fn fit(&self, range: Range<usize>, base: usize, text: &str, row: &mut Row<'_>) {
         if range.is_empty() {
             return;
@@ -280,10 +282,15 @@ fn words(text: &str) -> Vec<Range<usize>> {
     text.split_whitespace().map(word).collect()
 }
 
-/// Lines, which in a log are what sentences are elsewhere; then words; where there is only one, its halves.
+/// Lines, which in a log are what sentences are elsewhere; then sentences, which a cell of a table may be
+/// full of; then words; where there is only one, its halves.
 fn smaller(text: &str) -> (Vec<Range<usize>>, u8) {
     if text.trim_end().contains('\n') {
         return (lines(text), rank::LINE);
+    }
+    let sentences = sentences(text);
+    if sentences.len() > 1 {
+        return (sentences, rank::INNER_SENTENCE);
     }
     let words = words(text);
     if words.len() > 1 {

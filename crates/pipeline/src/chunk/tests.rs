@@ -62,6 +62,21 @@ fn rows_of_a_table_lines_of_code_and_sentences_stay_whole() {
 }
 
 #[test]
+fn a_row_larger_than_a_chunk_is_cut_at_its_sentences() {
+    let cell = |n| format!("Sentence {n} of this cell says a little. ").repeat(30);
+    let rows: Vec<_> = (0..8).map(|n| format!("| {n} | {}|", cell(n))).collect();
+    let short = "| 9 | Short rows. Between. |\n".repeat(3);
+    let doc = parsed(&format!("{}\n{short}", rows.join(&format!("\n{short}"))));
+    for strategy in Strategy::ALL.into_iter().filter(|s| *s != Strategy::Fixed) {
+        for chunk in chunks(&doc, policy(strategy), &Words) {
+            let ends = ['|', '.'].iter().any(|end| chunk.text.ends_with(*end));
+            let starts = ["|", "Sentence"].iter().any(|s| chunk.text.starts_with(s));
+            assert!(starts && ends, "{strategy}: {:?}", chunk.text);
+        }
+    }
+}
+
+#[test]
 fn neighbours_overlap_by_whole_sentences() {
     let prose: String = (0..60)
         .map(|n| format!("Sentence {n} is short. "))
