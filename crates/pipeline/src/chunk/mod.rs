@@ -17,6 +17,7 @@ mod pack;
 mod piece;
 mod sections;
 mod sentence;
+mod word;
 
 use model::{Chunk, ChunkPolicy, Strategy, TokenCounter, Unit};
 

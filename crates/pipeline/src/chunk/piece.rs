@@ -6,6 +6,7 @@ use std::ops::Range;
 use model::{Atom, AtomKind, TokenCounter, Unit};
 
 use crate::chunk::sentence::sentences;
+use crate::chunk::word::{clauses, words};
 use crate::units::opening_hash;
 
 /// A token is four bytes of running text, or so. A word the model does not know is one token
@@ -21,9 +22,11 @@ pub(super) mod rank {
     pub const ANNOUNCED: u8 = 203;
     /// A sentence inside a row or a line that should have stayed whole.
     pub const INNER_SENTENCE: u8 = 204;
-    pub const WORD: u8 = 205;
-    pub const WITHIN: u8 = 206;
-    pub const AFTER_HEADING: u8 = 207;
+    /// After a comma that no space follows, as in Chinese.
+    pub const CLAUSE: u8 = 205;
+    pub const WORD: u8 = 206;
+    pub const WITHIN: u8 = 207;
+    pub const AFTER_HEADING: u8 = 208;
 }
 
 #[derive(Debug, Clone)]
@@ -273,17 +276,8 @@ fn lines(text: &str) -> Vec<Range<usize>> {
     text.split_inclusive('\n').map(line).collect()
 }
 
-fn words(text: &str) -> Vec<Range<usize>> {
-    let base = text.as_ptr() as usize;
-    let word = |word: &str| {
-        let start = word.as_ptr() as usize - base;
-        start..start + word.len()
-    };
-    text.split_whitespace().map(word).collect()
-}
-
 /// Lines, which in a log are what sentences are elsewhere; then sentences, which a cell of a table may be
-/// full of; then words; where there is only one, its halves.
+/// full of; then clauses and words; where there is only one, its halves.
 fn smaller(text: &str) -> (Vec<Range<usize>>, u8) {
     if text.trim_end().contains('\n') {
         return (lines(text), rank::LINE);
@@ -291,6 +285,10 @@ fn smaller(text: &str) -> (Vec<Range<usize>>, u8) {
     let sentences = sentences(text);
     if sentences.len() > 1 {
         return (sentences, rank::INNER_SENTENCE);
+    }
+    let clauses = clauses(text);
+    if clauses.len() > 1 {
+        return (clauses, rank::CLAUSE);
     }
     let words = words(text);
     if words.len() > 1 {

@@ -98,6 +98,38 @@ fn neighbours_overlap_by_whole_sentences() {
     }
 }
 
+/// Numbers that look random, written with a hundred ideographs.
+fn ideographs(count: u32) -> String {
+    let letter = |n: u32| 0x4e00 + n.wrapping_mul(2_654_435_761) % 100;
+    let letters = (0..count).filter_map(|n| char::from_u32(letter(n)));
+    letters.collect()
+}
+
+#[test]
+fn text_without_spaces_is_cut_into_equal_windows_that_overlap() {
+    let doc = parsed(&ideographs(2000));
+    let made = chunks(&doc, policy(Strategy::Fixed), &Letters);
+    for pair in made.windows(2) {
+        assert_eq!(pair[0].tokens, 40);
+        assert_eq!(pair[0].span.char_end - pair[1].span.char_start, 8);
+    }
+}
+
+#[test]
+fn a_sentence_larger_than_a_chunk_is_cut_behind_its_wide_commas() {
+    let clauses: Vec<_> = (0..80).map(|n| ideographs(7 + n % 10)).collect();
+    let doc = parsed(&format!("{}。", clauses.join("，")));
+    for strategy in Strategy::ALL.into_iter().filter(|s| *s != Strategy::Fixed) {
+        for chunk in chunks(&doc, policy(strategy), &Letters) {
+            assert!(
+                chunk.text.ends_with(['，', '。']),
+                "{strategy}: {}",
+                chunk.text
+            );
+        }
+    }
+}
+
 #[test]
 fn no_room_is_kept_for_an_overlap_that_is_not_taken() {
     let sentence = |n| format!("The {} end{n}.", "word ".repeat(16));
@@ -185,10 +217,11 @@ fn an_endless_heading_is_carried_shortened_and_not_said_twice() {
 }
 
 /// A block of any kind: headings, prose with line ends of both kinds, furniture, tables, code, list
-/// items, letters with marks on top, control characters, words without an end.
+/// items, letters with marks on top, ideographs and their marks, control characters, words without an end.
 const BLOCK: &str = "(#{1,3} [a-c ]{1,8}|([a-zA-Zé日本]{1,9}[ .?\n]{1,2}){1,80}|([a-z]{1,9}( |\\.\r\n)){1,60}\
     |~ [0-9]{1,3}|(\\| [a-z ]{1,30} \\|\n){1,20}|`([a-z(){};=]{1,40}\r?\n){1,30}|- ([a-z]{1,9} ){1,20}\
-    |([a-z]\u{301}?\u{323}?){1,120}|([a-z]{0,4}[\u{1}\u{7f}\u{200b}\u{b}\t]){1,60}|[a-z日]{100,200}|x{400,2000})";
+    |([a-z]\u{301}?\u{323}?){1,120}|([a-z]{0,4}[\u{1}\u{7f}\u{200b}\u{b}\t]){1,60}|[a-z日]{100,200}\
+    |([日本語のコーa]{1,9}[「，、。）]?){1,80}|x{400,2000})";
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(160))]
