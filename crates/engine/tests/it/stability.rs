@@ -113,6 +113,15 @@ fn wrapped(_: u64, chance: &mut Chance) -> String {
     chance.words(10, 4)
 }
 
+/// Lines in which sentences end anywhere, now and then with the line.
+fn wrapped_prose(_: u64, chance: &mut Chance) -> String {
+    let (before, behind) = (chance.words(1, 11), chance.below(11));
+    match behind {
+        0 => format!("{before}."),
+        more => format!("{before}. The {}", chance.words(more, 2)),
+    }
+}
+
 fn logged(n: u64, chance: &mut Chance) -> String {
     let (hour, minute, second) = (n / 3600, n / 60 % 60, n % 60);
     let words = chance.words(6, 12);
@@ -236,6 +245,12 @@ fn a_line_put_into_a_text_without_blank_lines_changes_at_most_five_chunks() {
             name: "wrapped.txt",
             parts: 16_000,
             part: wrapped,
+            file: |lines| joined(lines, "\n"),
+        },
+        Written {
+            name: "wrapped-prose.txt",
+            parts: 16_000,
+            part: wrapped_prose,
             file: |lines| joined(lines, "\n"),
         },
         Written {

@@ -5,7 +5,7 @@ mod record;
 use model::{Parsed, Table};
 
 use crate::builder::{Piece, TextBuilder};
-use crate::divide::Divider;
+use crate::divide::{Divider, Done};
 use crate::stream::{self, Blocks, Line, Memory};
 use crate::{Error, Format, Input};
 use record::Reader;
@@ -27,12 +27,16 @@ pub(crate) struct Records {
 
 impl Records {
     pub(crate) fn new(memory: &Memory) -> Self {
+        let done = Done {
+            some: memory.header.is_some(),
+            ..Done::default()
+        };
         Self {
             reader: memory.separator.map(Reader::new),
             header: memory.header.clone(),
             header_used: memory.header.is_some(),
             rows: Vec::new(),
-            divider: Divider::resumed(memory.header.is_some()),
+            divider: Divider::resumed(done),
             source: None,
         }
     }

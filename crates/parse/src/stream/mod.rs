@@ -48,6 +48,9 @@ pub struct Memory {
     /// Whether a paragraph of which there is an atom already goes on.
     #[serde(default)]
     pub goes_on: bool,
+    /// Whether no line of that paragraph had ended a sentence for long.
+    #[serde(default)]
+    pub unended: bool,
     /// The mark and length of the fence of a code block that has not ended.
     #[serde(default)]
     pub fence: Option<(char, usize)>,

@@ -3,7 +3,7 @@
 use model::{AtomKind, Parsed};
 
 use crate::builder::{Piece, TextBuilder};
-use crate::divide::Divider;
+use crate::divide::{Divider, Done};
 use crate::stream::{self, Blocks, Line, Memory};
 use crate::{Error, Format, Input};
 
@@ -49,8 +49,10 @@ impl Blocks for Paragraphs {
     }
 
     fn memory(&self) -> Memory {
+        let done = self.divider.done();
         Memory {
-            goes_on: self.divider.goes_on(),
+            goes_on: done.some,
+            unended: done.unended,
             ..Memory::default()
         }
     }
@@ -58,8 +60,12 @@ impl Blocks for Paragraphs {
 
 impl Paragraphs {
     pub(crate) fn new(memory: &Memory) -> Self {
+        let done = Done {
+            some: memory.goes_on,
+            unended: memory.unended,
+        };
         Self {
-            divider: Divider::resumed(memory.goes_on),
+            divider: Divider::resumed(done),
             ..Self::default()
         }
     }
