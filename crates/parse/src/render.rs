@@ -25,6 +25,8 @@ pub fn to_markdown(parsed: &Parsed) -> String {
 #[derive(Debug, Default)]
 pub struct Markdown {
     before: Option<AtomKind>,
+    /// The depths of the lists that what was written last stands in.
+    lists: Vec<u8>,
 }
 
 impl Markdown {
@@ -45,12 +47,29 @@ impl Markdown {
         if let Some(before) = &self.before {
             out.push_str(gap_between(before, &atom.kind));
         }
-        write_markdown(out, atom, text);
+        let depth = self.depth(&atom.kind);
+        write_markdown(out, atom, depth, text);
         self.before = Some(match &atom.kind {
             // What a table holds does not matter to what comes after it.
             AtomKind::Table(_) => AtomKind::Table(Table::default()),
             kind => kind.clone(),
         });
+    }
+
+    /// How many lists an item is written within: those an item before it began, and no paragraph
+    /// ended. Indented under nothing it would be code.
+    fn depth(&mut self, kind: &AtomKind) -> usize {
+        let AtomKind::ListItem { depth, .. } = kind else {
+            self.lists.clear();
+            return 0;
+        };
+        while self.lists.last().is_some_and(|open| open > depth) {
+            self.lists.pop();
+        }
+        if self.lists.last() != Some(depth) {
+            self.lists.push(*depth);
+        }
+        self.lists.len() - 1
     }
 
     /// The end of the last line, if there is one.
@@ -137,7 +156,7 @@ fn write_gaps(out: &mut String, parsed: &Parsed) {
     }
 }
 
-fn write_markdown(out: &mut String, atom: &Atom, text: &str) {
+fn write_markdown(out: &mut String, atom: &Atom, depth: usize, text: &str) {
     let text = &*with_links(atom, text);
     match &atom.kind {
         AtomKind::Heading { level } => {
@@ -146,7 +165,7 @@ fn write_markdown(out: &mut String, atom: &Atom, text: &str) {
             out.push(' ');
             out.push_str(&text.replace('\n', " "));
         }
-        AtomKind::ListItem { depth, marker } => write_item(out, *depth, marker.as_deref(), text),
+        AtomKind::ListItem { marker, .. } => write_item(out, depth, marker.as_deref(), text),
         AtomKind::Code { language } => write_code(out, language.as_deref(), text),
         AtomKind::Quote => write_lines(out, "> ", "> ", text),
         AtomKind::Footnote { marker } => {
@@ -258,9 +277,9 @@ fn write_link(out: &mut String, words: &str, target: &str) {
     out.push(')');
 }
 
-fn write_item(out: &mut String, depth: u8, marker: Option<&str>, text: &str) {
+fn write_item(out: &mut String, depth: usize, marker: Option<&str>, text: &str) {
     // Four blanks reach under the text of any usual marker.
-    let indent = "    ".repeat(usize::from(depth));
+    let indent = "    ".repeat(depth);
     let marker = marker.unwrap_or("-");
     let first = format!("{indent}{marker} ");
     let rest = " ".repeat(first.chars().count());

@@ -45,3 +45,13 @@ fn prose_that_looks_like_prose_is_written_as_it_is() {
     let written = parse::to_markdown(&read("a.txt", text));
     assert_eq!(written, text);
 }
+
+#[test]
+fn an_item_of_an_inner_list_is_no_code_where_no_item_stands_above_it() {
+    let page = "<dl><dt>Term</dt><dd><ul><li>one<ul><li>inner</ul><li>two</ul></dd></dl>";
+    let written = parse::to_markdown(&read("a.html", page));
+    assert_eq!(written, "Term\n\n- one\n    - inner\n- two\n");
+    let again = read("a.md", &written);
+    let is_code = |atom: &model::Atom| matches!(atom.kind, AtomKind::Code { .. });
+    assert!(!again.atoms.iter().any(is_code));
+}
