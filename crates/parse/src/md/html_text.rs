@@ -1,6 +1,7 @@
 //! The words in raw HTML that stands in Markdown: tags, comments, scripts and styles go.
 
-/// Tags become a space, so words on both sides stay apart.
+/// Tags become a space, so words on both sides stay apart, but for those that mark up letters
+/// within a word.
 pub(super) fn words(html: &str) -> String {
     let mut out = String::new();
     let mut rest = html;
@@ -16,7 +17,9 @@ pub(super) fn words(html: &str) -> String {
         if let Some(alt) = alternative_text(&rest[..end]) {
             out.push_str(alt);
         }
-        out.push(' ');
+        if !is_within_words(&rest[..end]) {
+            out.push(' ');
+        }
         rest = &rest[end..];
     }
     out.push_str(rest);
@@ -26,6 +29,21 @@ pub(super) fn words(html: &str) -> String {
 fn is_tag(rest: &str) -> bool {
     let second = rest.chars().nth(1);
     second.is_some_and(|c| c.is_ascii_alphabetic() || matches!(c, '/' | '!' | '?'))
+}
+
+fn is_within_words(tag: &str) -> bool {
+    const WITHIN: &[&str] = &[
+        "a", "abbr", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i",
+        "ins", "kbd", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup",
+        "tt", "u", "var", "wbr",
+    ];
+    let name = tag.trim_start_matches(['<', '/']);
+    let end = name.find(|c: char| !c.is_ascii_alphanumeric());
+    let name = &name[..end.unwrap_or(name.len())];
+    tag.starts_with("<!--")
+        || WITHIN
+            .iter()
+            .any(|within| within.eq_ignore_ascii_case(name))
 }
 
 fn end_of_tag(rest: &str) -> usize {

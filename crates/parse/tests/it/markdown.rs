@@ -55,3 +55,9 @@ fn an_item_of_an_inner_list_is_no_code_where_no_item_stands_above_it() {
     let is_code = |atom: &model::Atom| matches!(atom.kind, AtomKind::Code { .. });
     assert!(!again.atoms.iter().any(is_code));
 }
+
+#[test]
+fn tags_within_a_word_do_not_divide_it() {
+    let text = "H<sub>2</sub>O is un<b>believ</b>able<br>wet<!-- no -->ness\n";
+    assert_eq!(read("a.md", text).text, "H2O is unbelievable wetness");
+}
