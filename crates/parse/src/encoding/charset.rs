@@ -1,4 +1,4 @@
-//! The encodings of the web, and UTF-32, which the web does not know.
+//! The encodings of the web, and UTF-32 and that of DOS, which the web does not know.
 
 use std::borrow::Cow;
 
@@ -9,6 +9,8 @@ pub(crate) enum Charset {
     Web(&'static Encoding),
     Utf32Le,
     Utf32Be,
+    /// Code page 850.
+    Dos,
 }
 
 impl Charset {
@@ -21,12 +23,13 @@ impl Charset {
             Self::Web(encoding) => encoding.name(),
             Self::Utf32Le => "UTF-32LE",
             Self::Utf32Be => "UTF-32BE",
+            Self::Dos => "IBM850",
         }
     }
 
     pub(crate) fn named(name: &str) -> Option<Self> {
-        let utf32 = [Self::Utf32Le, Self::Utf32Be];
-        let found = utf32.into_iter().find(|utf32| utf32.name() == name);
+        let ours = [Self::Utf32Le, Self::Utf32Be, Self::Dos];
+        let found = ours.into_iter().find(|ours| ours.name() == name);
         found.or_else(|| Encoding::for_label(name.as_bytes()).map(Self::Web))
     }
 
@@ -35,7 +38,7 @@ impl Charset {
         match self {
             Self::Web(e) if e == UTF_16LE => (2, |b| u16::from_le_bytes([b[0], b[1]]).into()),
             Self::Web(e) if e == UTF_16BE => (2, |b| u16::from_be_bytes([b[0], b[1]]).into()),
-            Self::Web(_) => (1, |b| b[0].into()),
+            Self::Web(_) | Self::Dos => (1, |b| b[0].into()),
             Self::Utf32Le => (4, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])),
             Self::Utf32Be => (4, |b| u32::from_be_bytes([b[0], b[1], b[2], b[3]])),
         }
@@ -50,7 +53,11 @@ impl Charset {
     /// any of them were none.
     pub(crate) fn decode(self, bytes: &[u8]) -> (Cow<'_, str>, bool) {
         match self {
+            Self::Web(encoding) if encoding.is_single_byte() => {
+                with_controls_lost(encoding.decode_without_bom_handling(bytes))
+            }
             Self::Web(encoding) => encoding.decode_without_bom_handling(bytes),
+            Self::Dos => (Cow::Owned(super::dos::decode(bytes)), false),
             Self::Utf32Le | Self::Utf32Be => {
                 let (width, unit) = self.unit();
                 let units = bytes.chunks(width);
@@ -72,6 +79,7 @@ impl Charset {
             Self::Web(e) if e == UTF_8 => Some(c.len_utf8() as u64),
             Self::Web(e) if e == UTF_16LE || e == UTF_16BE => Some(c.len_utf16() as u64 * 2),
             Self::Web(e) => e.is_single_byte().then_some(1),
+            Self::Dos => Some(1),
             Self::Utf32Le | Self::Utf32Be => Some(4),
         }
     }
@@ -90,5 +98,18 @@ impl Charset {
         let high_surrogate = |b: &[u8]| matches!(unit(b), 0xd800..=0xdbff);
         let found = units.take(2).position(|b| !high_surrogate(b));
         found.map(|at| from + (at + 1) * width)
+    }
+}
+
+/// Control characters beyond ASCII stand for bytes that mean nothing in an encoding: nobody writes
+/// them. But for the end of a line, they are shown to be missing.
+fn with_controls_lost((text, lost): (Cow<'_, str>, bool)) -> (Cow<'_, str>, bool) {
+    let is_nothing = |c: char| matches!(c, '\u{80}'..='\u{84}' | '\u{86}'..='\u{9f}');
+    match text.contains(is_nothing) {
+        true => {
+            let shown = text.replace(is_nothing, "\u{fffd}");
+            (Cow::Owned(shown), true)
+        }
+        false => (text, lost),
     }
 }

@@ -89,8 +89,10 @@ impl Decoding {
     /// `mark` bytes of the source stand before what will be pushed.
     pub(crate) fn new(charset: Charset, mark: usize) -> Self {
         let decoder = match charset {
-            Charset::Web(encoding) => Some(encoding.new_decoder_without_bom_handling()),
-            Charset::Utf32Le | Charset::Utf32Be => None,
+            Charset::Web(encoding) if !encoding.is_single_byte() => {
+                Some(encoding.new_decoder_without_bom_handling())
+            }
+            _ => None,
         };
         Self {
             charset,

@@ -54,6 +54,76 @@ fn a_text_is_read_in_the_encoding_it_was_written_in() {
     }
 }
 
+/// As DOS wrote it, for the few letters of the tests.
+fn in_dos(text: &str) -> Vec<u8> {
+    let byte = |c: char| match c {
+        'ü' => 0x81,
+        'é' => 0x82,
+        'ä' => 0x84,
+        'è' => 0x8a,
+        'ö' => 0x94,
+        'ß' => 0xe1,
+        c => u8::try_from(c).unwrap(),
+    };
+    text.chars().map(byte).collect()
+}
+
+#[test]
+fn letters_of_dos_are_told_from_control_characters() {
+    for text in [
+        "Die Mühle ist schön.\n",
+        GERMAN,
+        "Die Mühle; un café, une crème.\n",
+    ] {
+        assert_eq!(told(&in_dos(text)).as_deref(), Some(text));
+    }
+}
+
+#[test]
+fn a_byte_that_means_nothing_is_shown_to_be_missing() {
+    let (text, lost) = Charset::named("windows-1252").unwrap().decode(b"a \x81 b");
+    assert_eq!((&*text, lost), ("a \u{fffd} b", true));
+}
+
+#[test]
+fn a_text_is_told_by_its_first_letters_however_late_they_come() {
+    for late in [60_000, 65_530, 65_536, 200_000] {
+        let plain = "plain words here\n".repeat(late / 17);
+        for (label, words) in [
+            ("windows-1252", GERMAN),
+            ("utf-8", GERMAN),
+            ("koi8-r", RUSSIAN),
+        ] {
+            let encoding = Encoding::for_label(label.as_bytes()).unwrap();
+            let text = format!("{plain}{words}");
+            let (bytes, _, _) = encoding.encode(&text);
+            assert!(
+                told(&bytes).as_deref() == Some(&*text),
+                "{label} after {late}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_broken_byte_makes_no_other_text_of_utf_8() {
+    let plain = "plain words here\n".repeat(50);
+    let bytes = [
+        plain.as_bytes(),
+        "Mühle\n".as_bytes(),
+        b"\xff\n",
+        plain.as_bytes(),
+    ]
+    .concat();
+    assert_eq!(
+        told(&bytes),
+        Some(format!("{plain}Mühle\n\u{fffd}\n{plain}"))
+    );
+    // A capital letter before a closing quote looks like one character, too.
+    let (french, _, _) = encoding_rs::WINDOWS_1252.encode("le «CAFÉ» et un été\n");
+    assert_eq!(told(&french).as_deref(), Some("le «CAFÉ» et un été\n"));
+}
+
 fn utf16(text: &str, of: impl Fn(u16) -> [u8; 2]) -> Vec<u8> {
     text.encode_utf16().flat_map(of).collect()
 }

@@ -18,11 +18,10 @@ fn unmarked(bytes: &[u8]) -> Charset {
     let declared = declared(&bytes[..bytes.len().min(DECLARED_WITHIN)]);
     // A page that says UTF-8 and is not is one whose server said otherwise.
     let lies = declared == Some(UTF_8) && std::str::from_utf8(bytes).is_err();
-    let sample = &bytes[..bytes.len().min(crate::Format::HEAD_BYTES)];
     declared
         .filter(|_| !lies)
         .map(Charset::Web)
-        .or_else(|| encoding::detect(sample))
+        .or_else(|| encoding::detect_in(bytes).map(|(charset, _)| charset))
         .unwrap_or(Charset::utf_8())
 }
 

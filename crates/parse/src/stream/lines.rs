@@ -69,6 +69,16 @@ impl Lines {
         self.charset
     }
 
+    /// Goes on in another encoding, in which what came so far is the same.
+    pub(crate) fn go_on_in(&mut self, charset: Charset) {
+        self.charset = charset;
+    }
+
+    /// The end of what has come, within the line that has not ended.
+    pub(crate) fn last(&self, most: usize) -> &[u8] {
+        &self.open[self.open.len() - self.open.len().min(most)..]
+    }
+
     /// The first source byte not handed on.
     pub(crate) fn position(&self) -> u64 {
         self.position

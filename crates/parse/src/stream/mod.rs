@@ -28,7 +28,8 @@ pub struct Checkpoint {
     pub source_byte: u64,
     /// Where its text will begin.
     pub text: Position,
-    /// Name of the encoding; `None` before enough has been seen to tell.
+    /// Name of the encoding; `None` before enough has been seen to tell, `US-ASCII` where the
+    /// next bytes that are not will tell.
     pub encoding: Option<String>,
     /// The escape in force there, in an encoding that has some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,10 +100,15 @@ pub(crate) trait Blocks {
     }
 }
 
+/// Said of the encoding of a file as long as all of it is this.
+const ASCII: &str = "US-ASCII";
+
 pub struct Stream {
     format: Format,
     lines: Option<Lines>,
-    /// The beginning of the file, until its encoding can be told.
+    /// Whether nothing but ASCII has been read as lines, so that the encoding is yet to be told.
+    is_plain: bool,
+    /// The beginning of the file, or of what is not ASCII in it, until the encoding can be told.
     head: Vec<u8>,
     start: Checkpoint,
     blocks: Box<dyn Blocks + Send>,
@@ -128,7 +134,11 @@ impl Stream {
     }
 
     pub fn resume(from: Checkpoint, limits: &Limits) -> Self {
-        let charset = from.encoding.as_deref().and_then(Charset::named);
+        let is_plain = from.encoding.as_deref() == Some(ASCII);
+        let charset = match is_plain {
+            true => Some(Charset::utf_8()),
+            false => from.encoding.as_deref().and_then(Charset::named),
+        };
         let longest = longest_line(from.format);
         let lines = |charset| {
             Lines::new(charset, from.source_byte, longest)
@@ -138,6 +148,7 @@ impl Stream {
         Self {
             format: from.format,
             lines: charset.map(lines),
+            is_plain,
             head: Vec::new(),
             blocks: blocks(&from, limits),
             out: TextBuilder::at(limits, from.text).having_linked(from.target_bytes),
@@ -160,14 +171,34 @@ impl Stream {
     }
 
     fn feed(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        if self.lines.is_some() {
+        if self.lines.is_some() && !self.is_plain {
             return self.lines_of(bytes);
         }
+        let bytes = match self.is_plain && self.head.is_empty() {
+            true => self.plain_lines_of(bytes)?,
+            false => bytes,
+        };
         self.head.extend_from_slice(bytes);
         if self.head.len() >= Format::HEAD_BYTES {
-            self.open()?;
+            self.tell()?;
         }
         Ok(())
+    }
+
+    /// Reads as lines what is ASCII, and answers with the rest.
+    fn plain_lines_of<'b>(&mut self, bytes: &'b [u8]) -> Result<&'b [u8], Error> {
+        let plain = bytes.iter().position(|b| !b.is_ascii());
+        let (plain, rest) = bytes.split_at(plain.unwrap_or(bytes.len()));
+        self.lines_of(plain)?;
+        Ok(rest)
+    }
+
+    /// Tells the encoding by what has been kept for it, and reads that.
+    fn tell(&mut self) -> Result<(), Error> {
+        match self.lines.is_some() {
+            true => self.tell_behind_ascii(),
+            false => self.open(),
+        }
     }
 
     fn open(&mut self) -> Result<(), Error> {
@@ -178,8 +209,21 @@ impl Stream {
             what: "a binary file of unknown kind".to_owned(),
         })?;
         let start = self.start.source_byte + mark as u64;
+        let plain = encoding::plain_beginning(sample, charset, mark);
+        self.is_plain = plain.is_some();
+        let charset = plain.map_or(charset, |_| Charset::utf_8());
         self.lines = Some(Lines::new(charset, start, longest_line(self.format)));
-        self.lines_of(&head[mark..])
+        self.feed(&head[mark..])
+    }
+
+    fn tell_behind_ascii(&mut self) -> Result<(), Error> {
+        let head = std::mem::take(&mut self.head);
+        let lines = self.lines.as_mut().expect("lines of ASCII came before");
+        let sample = &head[..head.len().min(Format::HEAD_BYTES)];
+        let sample = [lines.last(encoding::CONTEXT), sample].concat();
+        lines.go_on_in(encoding::detect_behind_ascii(&sample));
+        self.is_plain = false;
+        self.lines_of(&head)
     }
 
     fn lines_of(&mut self, bytes: &[u8]) -> Result<(), Error> {
@@ -191,6 +235,10 @@ impl Stream {
     fn drain(&mut self) -> Result<(), Error> {
         if self.lines.is_none() {
             self.open()?;
+        }
+        // The rest of a text that was plain for long, or of one that was opened just now.
+        if !self.head.is_empty() {
+            self.tell_behind_ascii()?;
         }
         let (blocks, out) = (&mut self.blocks, &mut self.out);
         let lines = self.lines.as_mut().expect("just opened");
@@ -228,7 +276,10 @@ impl Stream {
             format: self.format,
             source_byte,
             text: self.out.position(),
-            encoding: lines.map(|lines| lines.charset().name().to_owned()),
+            encoding: lines.map(|lines| match self.is_plain {
+                true => ASCII.to_owned(),
+                false => lines.charset().name().to_owned(),
+            }),
             shift: lines.and_then(|lines| lines.shift_at(source_byte)),
             lost: lines.map_or(0, |lines| lines.lost_until(source_byte)),
             target_bytes: self.out.target_bytes(),

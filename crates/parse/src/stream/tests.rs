@@ -51,7 +51,7 @@ fn samples() -> Vec<(Format, Vec<u8>)> {
 }
 
 /// Files that leave something to be remembered beyond a slice.
-fn awkward() -> [(Format, Vec<u8>); 4] {
+fn awkward() -> [(Format, Vec<u8>); 6] {
     let lost: Vec<u8> = (0..9_000)
         .flat_map(|n| match n % 7 {
             0 => b"A line that was \xff lost, in one\n\n\n".to_vec(),
@@ -69,6 +69,13 @@ fn awkward() -> [(Format, Vec<u8>); 4] {
             format!("# Line {n}\n\nof a [file](https://example.org/{n}) whose code has no end\n\n")
         }
     };
+    // Told by what comes long after the beginning.
+    let late = |n: usize| match n {
+        ..30_000 => format!("Paragraph {n} of a plain text,\r\nin two lines.\r\n\r\n"),
+        _ => format!("Mu\u{308}hle {n} am Flu\u{df}\n\n"),
+    };
+    let late: String = (0..40_000).map(late).collect();
+    let late = crate::normal(&late);
     // Their lengths are about as much as is read in one piece.
     let long = |n: usize| format!("{}\n", "a sack of rye ".repeat(4_600 + n * 9));
     [
@@ -85,7 +92,38 @@ fn awkward() -> [(Format, Vec<u8>); 4] {
             Format::Text,
             (0..24).map(long).collect::<String>().into_bytes(),
         ),
+        (
+            Format::Text,
+            encoding_rs::WINDOWS_1252.encode(&late).0.into_owned(),
+        ),
+        (Format::Text, in_dos(&late)),
     ]
+}
+
+fn in_dos(text: &str) -> Vec<u8> {
+    let byte = |c: char| match c {
+        '\u{fc}' => 0x81,
+        '\u{df}' => 0xe1,
+        c => u8::try_from(c).unwrap(),
+    };
+    text.chars().map(byte).collect()
+}
+
+#[test]
+fn letters_that_come_late_are_read_in_their_encoding() {
+    let [.., (_, western), (_, dos)] = awkward();
+    for bytes in [western, dos] {
+        let parsed = whole(Format::Text, &bytes, &Limits::default()).unwrap();
+        assert!(parsed.text.ends_with("M\u{fc}hle 39999 am Flu\u{df}"));
+        assert_eq!(parsed.warnings, []);
+    }
+}
+
+#[test]
+fn a_byte_that_means_nothing_is_told_of() {
+    let parsed = whole(Format::Text, b"caf\xe9 \x81 caf\xe9s\n", &Limits::default()).unwrap();
+    assert_eq!(parsed.text, "caf\u{e9} \u{fffd} caf\u{e9}s");
+    assert_eq!(parsed.warnings.len(), 1);
 }
 
 /// All that is said on the way.
