@@ -36,19 +36,17 @@ fn inside(dom: &Dom, holders: &[Id], id: Id) -> bool {
     holders.iter().any(|h| *h < id && id < dom.node(*h).end)
 }
 
-/// Boxes for sharing and headings whose names speak against them.
+/// Boxes for sharing.
 fn drop_named(dom: &mut Dom, kept: &[Id]) {
     let measure = Measure::of(dom);
     for id in dom.all() {
         if !inside(dom, kept, id) || !dom.is_element(id) {
             continue;
         }
-        let names = dom.names(id);
-        let shares = names
+        let shares = chrome::telling_names(dom, id)
             .split([' ', '_', '-'])
             .any(|word| matches!(word, "share" | "sharedaddy"));
-        let heading = matches!(dom.tag(id), "h1" | "h2") && chrome::weight(dom, id) < 0.0;
-        if (shares && measure.chars(dom, id) < 500) || heading {
+        if shares && measure.chars(dom, id) < 500 {
             dom.drop(id);
         }
     }
@@ -80,7 +78,7 @@ fn is_clutter(dom: &Dom, measure: &Measure, id: Id, attempt: Attempt) -> bool {
         0.0
     };
     if weight < 0.0 {
-        return true;
+        return !chrome::is_spared(dom, measure, id);
     }
     let figures = measure.figures(dom, id);
     if figures.commas >= 10 {

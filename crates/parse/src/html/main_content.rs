@@ -63,9 +63,25 @@ pub(super) fn keep(dom: &mut Dom) {
     }
 }
 
-fn keep_once(dom: &mut Dom, body: Id, attempt: Attempt) {
+/// Of a page of a manual, what it marks as its main part, without ways to other pages.
+pub(super) fn keep_all_but_navigation(dom: &mut Dom) {
+    let body = dom.body();
+    let is_main = |id: &Id| dom.tag(*id) == "main" || dom.attribute(*id, "role") == Some("main");
+    let main = dom.subtree(body).find(is_main).unwrap_or(body);
+    if main > body {
+        drop_all_but(dom, &[main], body);
+    }
     for id in dom.all() {
-        let unlikely = attempt.by_unlikely_names && chrome::is_unlikely(dom, id);
+        if id > body && dom.is_element(id) && chrome::is_navigation(dom, id) {
+            dom.drop(id);
+        }
+    }
+}
+
+fn keep_once(dom: &mut Dom, body: Id, attempt: Attempt) {
+    let measure = Measure::of(dom);
+    for id in dom.all() {
+        let unlikely = attempt.by_unlikely_names && chrome::is_unlikely(dom, &measure, id);
         if dom.is_element(id) && (chrome::is_chrome(dom, id) || unlikely) && id > body {
             dom.drop(id);
         }
@@ -237,6 +253,7 @@ fn with_siblings(dom: &Dom, measure: &Measure, scores: &[f64], top: Id, body: Id
             *id == top
                 || scores[*id] + bonus >= threshold
                 || (dom.tag(*id) == "p" && reads_like_text(dom, measure, *id))
+                || (*id < top && chrome::is_title(dom, measure, *id))
         })
         .collect()
 }

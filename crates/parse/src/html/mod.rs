@@ -1,4 +1,5 @@
-//! HTML: of a web page its main content, of a document everything.
+//! HTML: of a web page its main content, of a manual all but its navigation, of a document
+//! everything.
 //!
 //! Nothing is fetched or run; scripts, styles, templates and what is hidden are
 //! not text. All walks go over one flat array, so no nesting overflows a stack.
@@ -25,6 +26,7 @@ use crate::builder::TextBuilder;
 use crate::{Error, Format, Input, Limits};
 
 use dom::{Dom, Id};
+use scope::Scope;
 
 pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
     let (text, places) = charset::decode(input.bytes);
@@ -39,8 +41,10 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
     let mut dom = Dom::read(&text, input.limits)?;
     let mut out = TextBuilder::new(input.limits);
     about(&dom, &mut out);
-    if scope::is_page(&dom) {
-        main_content::keep(&mut dom);
+    match scope::of(&dom) {
+        Scope::Document => {}
+        Scope::Manual => main_content::keep_all_but_navigation(&mut dom),
+        Scope::Page => main_content::keep(&mut dom),
     }
     blocks::write(&dom, &source, &mut out)?;
     Ok(out.finish(Format::Html))
@@ -90,3 +94,6 @@ fn meta(dom: &Dom, id: Id, out: &mut TextBuilder) {
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests;

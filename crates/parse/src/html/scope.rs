@@ -1,4 +1,5 @@
-//! Whether a file is a web page with surroundings or a document that is all content.
+//! Whether a file is a web page with surroundings, a page of a manual, or a document that is all
+//! content.
 
 use super::chrome;
 use super::dom::Dom;
@@ -29,11 +30,48 @@ const DOCUMENT_WRITERS: &[&str] = &[
     "rfc2629",
 ];
 
-/// A page has navigation or a footer of some weight; a document at most a table of contents.
-pub(super) fn is_page(dom: &Dom) -> bool {
-    if written_as_document(dom) {
-        return false;
+/// Tools that write manuals, page by page, with the navigation of the whole on each.
+const MANUAL_WRITERS: &[&str] = &[
+    "mkdocs",
+    "docusaurus",
+    "vitepress",
+    "vuepress",
+    "gitbook",
+    "antora",
+    "starlight",
+    "docsify",
+    "bookdown",
+    "quarto",
+    "exdoc",
+    "typedoc",
+    "dokka",
+    "pdoc",
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// All of it is content.
+    Document,
+    /// What is not navigation is content.
+    Manual,
+    /// The content is to be found.
+    Page,
+}
+
+pub(super) fn of(dom: &Dom) -> Scope {
+    if written_by(dom, DOCUMENT_WRITERS) {
+        Scope::Document
+    } else if written_by(dom, MANUAL_WRITERS) {
+        Scope::Manual
+    } else if is_page(dom) {
+        Scope::Page
+    } else {
+        Scope::Document
     }
+}
+
+/// A page has navigation or a footer of some weight; a document at most a table of contents.
+fn is_page(dom: &Dom) -> bool {
     let measure = Measure::of(dom);
     let body = dom.body();
     let chars = measure.chars(dom, body);
@@ -43,7 +81,7 @@ pub(super) fn is_page(dom: &Dom) -> bool {
         if id < skip_to || !dom.is_element(id) || id == body {
             continue;
         }
-        if chrome::is_chrome(dom, id) || chrome::is_unlikely(dom, id) {
+        if chrome::is_chrome(dom, id) || chrome::is_unlikely(dom, &measure, id) {
             around += measure.chars(dom, id);
             skip_to = dom.node(id).end;
         }
@@ -52,7 +90,7 @@ pub(super) fn is_page(dom: &Dom) -> bool {
     around * 50 > chars && around >= 40 || measure.link_density(dom, body) > 0.3
 }
 
-fn written_as_document(dom: &Dom) -> bool {
+fn written_by(dom: &Dom, writers: &[&str]) -> bool {
     dom.all().any(|id| {
         let is_generator = dom.tag(id) == "meta"
             && dom
@@ -63,6 +101,6 @@ fn written_as_document(dom: &Dom) -> bool {
                 .unwrap_or_default()
                 .to_ascii_lowercase()
         };
-        is_generator && DOCUMENT_WRITERS.iter().any(|name| writer().contains(name))
+        is_generator && writers.iter().any(|name| writer().contains(name))
     })
 }

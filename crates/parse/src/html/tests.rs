@@ -1,0 +1,78 @@
+//! What of a page is content, also where it is called like what is not.
+
+use super::*;
+use crate::Hints;
+
+const PROSE: &str = "<p>The mill by the river, which is old, grinds wheat and rye for the village, \
+    every day of the year. The mill by the river, which is old, grinds wheat and rye for the \
+    village, every day of the year. The miller, his wife, and their sons, live beside it.</p>";
+
+/// What is read of an article with navigation and a footer around it.
+fn read(head: &str, article: &str) -> String {
+    let entry = |n: usize| format!("<li><a href='/{n}'>Navigation entry {n}</a></li>");
+    let entries: String = (0..15).map(entry).collect();
+    let page = format!(
+        "<html><head>{head}</head><body><nav><ul>{entries}</ul></nav><main><article>{article}\
+         </article></main><footer>Foot of the site, for all to read</footer></body></html>"
+    );
+    let parsed = crate::parse(page.as_bytes(), &Hints::default(), &Limits::default()).unwrap();
+    assert!(!parsed.text.contains("Navigation entry"), "{}", parsed.text);
+    assert!(!parsed.text.contains("Foot of the site"), "{}", parsed.text);
+    parsed.text
+}
+
+#[test]
+fn a_section_is_content_whatever_its_heading_makes_its_id() {
+    for id in [
+        "http-headers",
+        "the-file-menu",
+        "comments-in-code",
+        "related-work",
+        "how-to-share",
+    ] {
+        let section = format!("<section id='{id}'><h2>About it</h2>{PROSE}</section>");
+        let text = read("", &format!("<h1>Title</h1>{PROSE}{section}{PROSE}"));
+        assert!(text.contains("About it"), "{id}: {text}");
+        assert_eq!(text.matches("The miller").count(), 3, "{id}");
+    }
+}
+
+#[test]
+fn headings_are_content_whatever_they_are_called() {
+    let headers = [
+        "<header class='entry-header'><h1 class='entry-title'>The title</h1></header>",
+        "<h1 class='page-header'>The title</h1>",
+        "<div class='section-header'><h2>The title</h2></div>",
+    ];
+    for header in headers {
+        let text = read("", &format!("{PROSE}{header}{PROSE}{PROSE}"));
+        assert!(text.contains("The title"), "{header}: {text}");
+    }
+}
+
+#[test]
+fn a_note_beside_the_text_is_content_and_a_box_of_links_is_not() {
+    let aside = "<aside class='note'><p>Never open the hatch while it turns.</p></aside>";
+    let related = "<aside><ul><li><a href='/x'>More on mills</a></li></ul></aside>";
+    let text = read("", &format!("<h1>Title</h1>{PROSE}{aside}{related}{PROSE}"));
+    assert!(text.contains("Never open the hatch"), "{text}");
+    assert!(!text.contains("More on mills"), "{text}");
+}
+
+#[test]
+fn prose_of_an_article_is_content_though_it_is_called_a_menu() {
+    let part = |class: &str| format!("<div class='{class}'><h3>Lunch</h3>{PROSE}</div>");
+    let links = "<div class='menu'><a href='/a'>One</a> <a href='/b'>Two</a></div>";
+    let parts = part("menu-cards") + &part("commentary") + links;
+    let text = read("", &format!("<h1>Title</h1>{PROSE}{parts}{PROSE}"));
+    assert_eq!(text.matches("Lunch").count(), 2, "{text}");
+    assert!(!text.contains("Two"), "{text}");
+}
+
+#[test]
+fn of_a_manual_all_is_read_but_its_navigation() {
+    let head = "<meta name='generator' content='mkdocs-1.5.3'>";
+    let short = "<div class='menu'><p>Short.</p></div><ul><li><a href='x'>See also</a></li></ul>";
+    let text = read(head, &format!("<h1>Title</h1><p>Words.</p>{short}"));
+    assert_eq!(text, "Title\n\nWords.\n\nShort.\n\nSee also");
+}
