@@ -8,7 +8,7 @@ use crate::listing::Listing;
 use crate::ooxml::Relations;
 use crate::xml::Element;
 
-use super::inline::{self, Cited, Inline};
+use super::inline::{self, Cited, Inline, OpenFields};
 use super::numbering::{Marker, Numbering};
 use super::styles::{self, Role, Styles};
 use super::table;
@@ -25,6 +25,45 @@ pub(super) struct Body<'a> {
     code: Listing,
     /// A paragraph whose end was deleted: it goes on in the next.
     joined: Option<Joined>,
+    /// Fields a paragraph of the body left open.
+    fields: OpenFields,
+    /// Blocks that came since, if one of them is in its instruction.
+    held: Held,
+}
+
+/// Blocks that may be part of a field's instruction: that is known once the instruction ends.
+#[derive(Debug, Default)]
+struct Held {
+    blocks: Vec<Element>,
+    /// Of the fields open behind the last block, whether their instructions go on.
+    instructions: Vec<bool>,
+}
+
+/// An instruction that goes on for longer has lost its end, and what follows it is text.
+const MOST_HELD: usize = 64;
+
+impl Held {
+    /// Takes a block; answers whether the instruction ends in it.
+    fn add(&mut self, block: &Element) -> bool {
+        self.blocks.push(block.clone());
+        let mut marks = Vec::new();
+        block.find_all("w:fldChar", &mut marks);
+        marks.into_iter().any(|mark| {
+            match mark.attribute("fldCharType") {
+                Some("begin") => self.instructions.push(true),
+                Some("separate") => {
+                    if let Some(goes_on) = self.instructions.last_mut() {
+                        *goes_on = false;
+                    }
+                }
+                Some("end") => {
+                    self.instructions.pop();
+                }
+                _ => {}
+            }
+            !self.instructions.contains(&true)
+        })
+    }
 }
 
 #[derive(Debug, Default)]
@@ -64,12 +103,50 @@ impl<'a> Body<'a> {
             cited: Cited::default(),
             code: Listing::default(),
             joined: None,
+            fields: OpenFields::default(),
+            held: Held::default(),
         }
     }
 
+    /// A block of the body itself, in which a field may go on that began in another.
     pub(super) fn block(&mut self, element: &Element) -> Result<(), Error> {
+        if !self.fields.in_instruction() {
+            return self.top_block(element);
+        }
+        let ends = self.held.add(element);
+        if !ends && self.held.blocks.len() < MOST_HELD {
+            return Ok(());
+        }
+        if !ends {
+            self.fields = OpenFields::default();
+        }
+        self.release()
+    }
+
+    /// Reads what was held back.
+    fn release(&mut self) -> Result<(), Error> {
+        let held = std::mem::take(&mut self.held);
+        held.blocks
+            .iter()
+            .try_for_each(|block| self.top_block(block))
+    }
+
+    fn top_block(&mut self, element: &Element) -> Result<(), Error> {
+        if element.name != "w:p" {
+            return self.inner_block(element);
+        }
+        let mut fields = std::mem::take(&mut self.fields);
+        let read = self.paragraph(element, &mut fields);
+        if fields.in_instruction() {
+            self.held.instructions = fields.depth();
+            self.fields = fields;
+        }
+        read
+    }
+
+    fn inner_block(&mut self, element: &Element) -> Result<(), Error> {
         match element.name.as_str() {
-            "w:p" => self.paragraph(element),
+            "w:p" => self.paragraph(element, &mut OpenFields::default()),
             "w:tbl" => self.table(element),
             "w:sectPr" | "w:del" | "w:moveFrom" | "w:sdtPr" | "w:sdtEndPr" => Ok(()),
             "mc:AlternateContent" => match element.child("mc:Choice") {
@@ -87,10 +164,12 @@ impl<'a> Body<'a> {
     fn blocks(&mut self, parent: &Element) -> Result<(), Error> {
         parent
             .elements()
-            .try_for_each(|element| self.block(element))
+            .try_for_each(|element| self.inner_block(element))
     }
 
     pub(super) fn finish(mut self) -> Result<Cited, Error> {
+        self.fields = OpenFields::default();
+        self.release()?;
         self.code.flush(self.part, self.out)?;
         if let Some(rest) = self.joined.take() {
             let piece = Piece::new(AtomKind::Paragraph, rest.text).with_links(rest.links);
@@ -99,8 +178,8 @@ impl<'a> Body<'a> {
         Ok(self.cited)
     }
 
-    fn paragraph(&mut self, paragraph: &Element) -> Result<(), Error> {
-        let mut inline = inline::read(paragraph, &mut self.cited);
+    fn paragraph(&mut self, paragraph: &Element, fields: &mut OpenFields) -> Result<(), Error> {
+        let mut inline = inline::read_on(paragraph, &mut self.cited, fields);
         let properties = paragraph.child("w:pPr");
         let mut whole = self.joined.take().unwrap_or_else(|| Joined {
             source: paragraph.source,
@@ -155,18 +234,22 @@ impl<'a> Body<'a> {
         style: Option<&str>,
         inline: &Inline<'_>,
     ) -> Marker {
-        let own = properties.map(styles::list_place).unwrap_or_default();
-        let of_style = self.styles.list_place(style);
-        let num = own.num.or(of_style.num).filter(|num| num != "0");
-        let Some(num) = num else {
+        let Some((num, level)) = self.place(properties, style) else {
             return Marker::None;
         };
         // An empty paragraph shows its number in Word too, but means nothing.
         if inline.text.trim().is_empty() && inline.pictures.is_empty() {
-            return self.count_empty(&num, own.level.or(of_style.level).unwrap_or(0), style);
+            return self.count_empty(&num, level, style);
         }
-        self.numbering
-            .next(&num, own.level.or(of_style.level).unwrap_or(0))
+        self.numbering.next(&num, level)
+    }
+
+    /// The list a paragraph is in, and its level there.
+    fn place(&self, properties: Option<&Element>, style: Option<&str>) -> Option<(String, u8)> {
+        let own = properties.map(styles::list_place).unwrap_or_default();
+        let of_style = self.styles.list_place(style);
+        let num = own.num.or(of_style.num).filter(|num| num != "0")?;
+        Some((num, own.level.or(of_style.level).unwrap_or(0)))
     }
 
     /// An empty paragraph counts where its number is a label others build on, such as a chapter's.
@@ -190,12 +273,7 @@ impl<'a> Body<'a> {
         if inline.formula_bytes > 0 && inline.formula_bytes == text.len() {
             return Piece::new(AtomKind::Formula, text.trim_matches('$'));
         }
-        let labelled = |marker: &Marker| match marker {
-            Marker::Number(number) | Marker::Label(number) => format!("{number} {text}"),
-            Marker::Box(true) => format!("[x] {text}"),
-            Marker::Box(false) => format!("[ ] {text}"),
-            Marker::Bullet | Marker::None => text.to_owned(),
-        };
+        let labelled = |marker: &Marker| labelled(marker, text);
         match role {
             Role::Heading(level) => Piece::new(
                 AtomKind::Heading {
@@ -242,16 +320,38 @@ impl<'a> Body<'a> {
         if let Some(cells) = table::boxed(table) {
             return cells.into_iter().try_for_each(|cell| self.blocks(cell));
         }
-        let read = table::read(table, &mut self.cited);
+        let read = table::read(table, &mut |paragraph| self.line_of_cell(paragraph));
         if read.rows.is_empty() {
             return Ok(());
         }
         self.push(Piece::table(read), table.source)
     }
 
+    /// A numbered row may hold its number and nothing else, so here an empty paragraph counts.
+    fn line_of_cell(&mut self, paragraph: &Element) -> String {
+        let text = inline::read(paragraph, &mut self.cited).text;
+        let properties = paragraph.child("w:pPr");
+        let style = properties.and_then(|p| p.value("w:pStyle"));
+        let marker = match self.place(properties, style) {
+            Some((num, level)) => self.numbering.next(&num, level),
+            None => Marker::None,
+        };
+        labelled(&marker, text.trim()).trim_end().to_owned()
+    }
+
     fn push(&mut self, piece: Piece, source: (u64, u64)) -> Result<(), Error> {
         self.code.flush(self.part, self.out)?;
         self.out.push(piece.from_part(self.part, source))
+    }
+}
+
+/// A text with its number before it, as far as that says anything.
+fn labelled(marker: &Marker, text: &str) -> String {
+    match marker {
+        Marker::Number(number) | Marker::Label(number) => format!("{number} {text}"),
+        Marker::Box(true) => format!("[x] {text}"),
+        Marker::Box(false) => format!("[ ] {text}"),
+        Marker::Bullet | Marker::None => text.to_owned(),
     }
 }
 

@@ -36,12 +36,42 @@ enum Lead {
     Address(String),
 }
 
-/// A field we are in: its instruction as far as it was read, or where its result begins and
-/// the address it is shown for, if it is a link.
+/// A field we are in.
 #[derive(Debug)]
-enum Field {
+struct Field {
+    at: At,
+    /// The choice of a form's field, shown where the field has no result.
+    chosen: Option<String>,
+}
+
+/// How far a field was read: its instruction up to here, or where its result begins and the
+/// address it is shown for, if it is a link.
+#[derive(Debug)]
+enum At {
     Instruction(String),
     Result { from: usize, leads: Option<String> },
+}
+
+/// Fields that have not ended with the paragraph they began in.
+#[derive(Debug, Default)]
+pub(super) struct OpenFields(Vec<Field>);
+
+impl OpenFields {
+    /// Whether what comes next is no text, but says how to make some.
+    pub(super) fn in_instruction(&self) -> bool {
+        in_instruction(&self.0)
+    }
+
+    /// For each field, whether its instruction goes on.
+    pub(super) fn depth(&self) -> Vec<bool> {
+        let goes_on = |field: &Field| matches!(field.at, At::Instruction(_));
+        self.0.iter().map(goes_on).collect()
+    }
+}
+
+fn in_instruction(fields: &[Field]) -> bool {
+    let is_instruction = |field: &Field| matches!(field.at, At::Instruction(_));
+    fields.iter().any(is_instruction)
 }
 
 /// Notes in the order they are cited; a note's number is its place here.
@@ -88,7 +118,7 @@ fn collect<'a>(parent: &'a Element, found: &mut Vec<&'a Element>) {
     for element in parent.elements() {
         match element.name.as_str() {
             "w:del" | "w:moveFrom" => {}
-            "w:tr" if table::is_deleted(element) => {}
+            "w:tr" | "w:tc" if table::is_deleted(element) => {}
             "mc:AlternateContent" => told(element).into_iter().for_each(|e| collect(e, found)),
             name => {
                 if name == "w:p" {
@@ -107,8 +137,27 @@ fn told(alternatives: &Element) -> Option<&Element> {
 }
 
 pub(super) fn read<'a>(paragraph: &'a Element, cited: &mut Cited) -> Inline<'a> {
-    let mut inline = Inline::default();
+    read_on(paragraph, cited, &mut OpenFields::default())
+}
+
+/// A paragraph that may begin within fields, and leaves those that do not end with it.
+pub(super) fn read_on<'a>(
+    paragraph: &'a Element,
+    cited: &mut Cited,
+    open: &mut OpenFields,
+) -> Inline<'a> {
+    let mut inline = Inline {
+        fields: std::mem::take(&mut open.0),
+        ..Inline::default()
+    };
+    // A result that goes on does so from the beginning of this text.
+    for field in &mut inline.fields {
+        if let At::Result { from, .. } = &mut field.at {
+            *from = 0;
+        }
+    }
     inline.content(paragraph, cited);
+    open.0 = std::mem::take(&mut inline.fields);
     inline
 }
 
@@ -225,7 +274,7 @@ impl<'a> Inline<'a> {
             "w:fldChar" => return self.field(element),
             "w:instrText" => return self.instruction(element),
             "w:delText" | "w:delInstrText" => return,
-            _ if self.in_instruction() => return,
+            _ if in_instruction(&self.fields) => return,
             _ => {}
         }
         match element.name.as_str() {
@@ -252,38 +301,49 @@ impl<'a> Inline<'a> {
         }
     }
 
-    fn in_instruction(&self) -> bool {
-        let is_instruction = |field: &Field| matches!(field, Field::Instruction(_));
-        self.fields.iter().any(is_instruction)
-    }
-
     fn instruction(&mut self, element: &Element) {
-        if let Some(Field::Instruction(said)) = self.fields.last_mut() {
+        if let Some(At::Instruction(said)) = self.fields.last_mut().map(|field| &mut field.at) {
             said.push_str(&element.text());
         }
     }
 
     fn field(&mut self, element: &Element) {
         match element.attribute("fldCharType") {
-            Some("begin") if self.fields.len() < 64 => {
-                self.fields.push(Field::Instruction(String::new()));
-            }
+            Some("begin") if self.fields.len() < 64 => self.fields.push(Field {
+                at: At::Instruction(String::new()),
+                chosen: element.child("w:ffData").and_then(chosen),
+            }),
             Some("separate") => {
                 if let Some(field) = self.fields.last_mut() {
-                    let leads = match field {
-                        Field::Instruction(said) => address(said),
-                        Field::Result { .. } => None,
+                    let leads = match &field.at {
+                        At::Instruction(said) => address(said),
+                        At::Result { .. } => None,
                     };
                     let from = self.text.len();
-                    *field = Field::Result { from, leads };
+                    field.at = At::Result { from, leads };
                 }
             }
-            Some("end") => {
-                if let Some(Field::Result { from, leads }) = self.fields.pop() {
-                    self.lead(from, leads);
-                }
-            }
+            Some("end") => self.end_field(),
             _ => {}
+        }
+    }
+
+    fn end_field(&mut self) {
+        let Some(field) = self.fields.pop() else {
+            return;
+        };
+        let shown_from = match &field.at {
+            At::Instruction(_) => self.text.len(),
+            At::Result { from, .. } => *from,
+        };
+        if let Some(chosen) = field.chosen
+            && self.text[shown_from..].trim().is_empty()
+            && !in_instruction(&self.fields)
+        {
+            self.text.push_str(&chosen);
+        }
+        if let At::Result { from, leads } = field.at {
+            self.lead(from, leads);
         }
     }
 
@@ -333,6 +393,22 @@ fn outermost<'a>(element: &'a Element, name: &str, found: &mut Vec<&'a Element>)
             outermost(child, name, found);
         }
     }
+}
+
+/// The state of a form's check box, as Markdown writes it, or the entry chosen from its list.
+fn chosen(form: &Element) -> Option<String> {
+    if let Some(check_box) = form.child("w:checkBox") {
+        let checked = match check_box.child("w:checked") {
+            Some(_) => check_box.flag("w:checked"),
+            None => check_box.flag("w:default"),
+        };
+        return Some(if checked { "[x]" } else { "[ ]" }.to_owned());
+    }
+    let list = form.child("w:ddList")?;
+    let number = list.value("w:result").or(list.value("w:default"));
+    let number = number.and_then(|n| n.parse().ok()).unwrap_or(0);
+    let entry = list.children("w:listEntry").nth(number)?;
+    entry.attribute("val").map(str::to_owned)
 }
 
 /// The address in a field's instruction, as in `HYPERLINK "https://example.org/" \o "a hint"`.

@@ -1,5 +1,6 @@
 //! Numbers of lists and headings, counted as Word counts them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::numerals::{letters, roman};
@@ -22,6 +23,8 @@ struct Instance {
     definition: String,
     /// Levels at which this list starts anew, with another number.
     overrides: BTreeMap<usize, u32>,
+    /// Levels it writes in another way than its definition.
+    levels: BTreeMap<usize, Level>,
 }
 
 #[derive(Debug, Default)]
@@ -52,14 +55,25 @@ impl Numbering {
         let Some(root) = root else {
             return numbering;
         };
+        let mut of_styles = BTreeMap::new();
         for element in root.children("w:abstractNum") {
             let levels = element.children("w:lvl").map(level).take(LEVELS).collect();
             let id = element.attribute("abstractNumId").unwrap_or_default();
             numbering.definitions.insert(id.to_owned(), levels);
+            if let Some(style) = element.value("w:styleLink") {
+                of_styles.insert(style, id);
+            }
         }
+        // A definition may name a list style, whose own definition stands elsewhere.
+        let linked = root.children("w:abstractNum").filter_map(|element| {
+            let defined = of_styles.get(element.value("w:numStyleLink")?)?;
+            Some((element.attribute("abstractNumId")?, *defined))
+        });
+        let linked: BTreeMap<&str, &str> = linked.collect();
         for element in root.children("w:num") {
             let id = element.attribute("numId").unwrap_or_default();
-            numbering.instances.insert(id.to_owned(), instance(element));
+            let instance = instance(element, &linked);
+            numbering.instances.insert(id.to_owned(), instance);
         }
         numbering
     }
@@ -73,6 +87,7 @@ impl Numbering {
         let Some(levels) = self.definitions.get(&instance.definition) else {
             return Marker::None;
         };
+        let levels = &*instance.written(levels);
         let Some(this) = levels.get(at) else {
             return Marker::None;
         };
@@ -97,6 +112,21 @@ impl Numbering {
     }
 }
 
+impl Instance {
+    /// The levels of its definition as this list writes them.
+    fn written<'a>(&self, levels: &'a [Level]) -> Cow<'a, [Level]> {
+        if self.levels.is_empty() {
+            return Cow::Borrowed(levels);
+        }
+        let mut levels = levels.to_vec();
+        for (at, level) in &self.levels {
+            levels.resize(levels.len().max(at + 1), Level::default());
+            levels[*at] = level.clone();
+        }
+        Cow::Owned(levels)
+    }
+}
+
 fn level(element: &Element) -> Level {
     Level {
         format: element.value("w:numFmt").unwrap_or("decimal").to_owned(),
@@ -109,18 +139,23 @@ fn level(element: &Element) -> Level {
     }
 }
 
-fn instance(element: &Element) -> Instance {
-    let overrides = element.children("w:lvlOverride").filter_map(|o| {
-        let level: usize = o.attribute("ilvl")?.parse().ok()?;
-        let start = o.value("w:startOverride")?.parse().ok()?;
-        (level < LEVELS).then_some((level, start))
+fn instance(element: &Element, linked: &BTreeMap<&str, &str>) -> Instance {
+    let overrides = || {
+        element.children("w:lvlOverride").filter_map(|given| {
+            let level: usize = given.attribute("ilvl")?.parse().ok()?;
+            (level < LEVELS).then_some((level, given))
+        })
+    };
+    let starts = overrides().filter_map(|(at, given)| {
+        let start = given.value("w:startOverride")?.parse().ok()?;
+        Some((at, start))
     });
+    let levels = overrides().filter_map(|(at, given)| Some((at, level(given.child("w:lvl")?))));
+    let definition = element.value("w:abstractNumId").unwrap_or_default();
     Instance {
-        definition: element
-            .value("w:abstractNumId")
-            .unwrap_or_default()
-            .to_owned(),
-        overrides: overrides.collect(),
+        definition: (*linked.get(definition).unwrap_or(&definition)).to_owned(),
+        overrides: starts.collect(),
+        levels: levels.collect(),
     }
 }
 

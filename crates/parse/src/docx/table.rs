@@ -5,7 +5,7 @@ use model::Table;
 
 use crate::xml::Element;
 
-use super::inline::{self, Cited};
+use super::inline;
 
 /// No table is set wider than this; Word itself stops at 63 columns.
 const WIDEST: usize = 256;
@@ -18,9 +18,11 @@ fn kept_rows(table: &Element) -> Vec<&Element> {
     rows
 }
 
+/// Cells but for those whose deletion was tracked.
 fn cells(row: &Element) -> Vec<&Element> {
     let mut cells = Vec::new();
     collect("w:tc", row, &mut cells);
+    cells.retain(|cell| !is_deleted(cell));
     cells
 }
 
@@ -48,20 +50,24 @@ pub(super) fn boxed(table: &Element) -> Option<Vec<&Element>> {
         .collect()
 }
 
-pub(super) fn read(table: &Element, cited: &mut Cited) -> Table {
+/// How a paragraph of a cell is read.
+pub(super) type Line<'l> = &'l mut dyn FnMut(&Element) -> String;
+
+pub(super) fn read(table: &Element, line: Line<'_>) -> Table {
     let kept = kept_rows(table);
     let mut rows: Vec<Vec<String>> = Vec::with_capacity(kept.len());
     for row in &kept {
         let above = rows.last().map(Vec::as_slice).unwrap_or_default();
-        rows.push(read_row(row, above, cited));
+        rows.push(read_row(row, above, line));
     }
     let header_rows = header_rows(table, &kept);
     rows.retain(|row| row.iter().any(|cell| !cell.is_empty()));
     Table { header_rows, rows }
 }
 
-pub(super) fn is_deleted(row: &Element) -> bool {
-    row.at(&["w:trPr", "w:del"]).is_some()
+/// Whether the deletion of a row or cell was tracked.
+pub(super) fn is_deleted(part: &Element) -> bool {
+    part.at(&["w:trPr", "w:del"]).is_some() || part.at(&["w:tcPr", "w:cellDel"]).is_some()
 }
 
 fn header_rows(table: &Element, rows: &[&Element]) -> u32 {
@@ -81,7 +87,7 @@ fn header_rows(table: &Element, rows: &[&Element]) -> u32 {
     u32::from(first_row)
 }
 
-fn read_row(row: &Element, above: &[String], cited: &mut Cited) -> Vec<String> {
+fn read_row(row: &Element, above: &[String], line: Line<'_>) -> Vec<String> {
     let before = row.child("w:trPr").and_then(|p| p.value("w:gridBefore"));
     let mut out = vec![String::new(); count(before, 0)];
     for cell in cells(row) {
@@ -92,7 +98,7 @@ fn read_row(row: &Element, above: &[String], cited: &mut Cited) -> Vec<String> {
             .is_some_and(|merge| merge.attribute("val") != Some("restart"));
         let text = match goes_on {
             true => above.get(out.len()).cloned().unwrap_or_default(),
-            false => text(cell, cited),
+            false => text(cell, line),
         };
         out.push(text);
         let room = WIDEST.saturating_sub(out.len());
@@ -106,10 +112,8 @@ fn count(value: Option<&str>, least: usize) -> usize {
     value.clamp(least, WIDEST)
 }
 
-fn text(cell: &Element, cited: &mut Cited) -> String {
-    let lines = inline::paragraphs(cell)
-        .into_iter()
-        .map(|p| inline::read(p, cited).text.trim().to_owned());
+fn text(cell: &Element, line: Line<'_>) -> String {
+    let lines = inline::paragraphs(cell).into_iter().map(line);
     let lines: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
     lines.join("\n")
 }

@@ -81,3 +81,127 @@ fn a_blank_line_within_a_listing_is_a_line_of_it() {
         "```\nlet a = 1;\n\nlet b = 2;\n```\n"
     );
 }
+
+/// A document with these lists instead of its own.
+fn with_lists(body: &str, lists: &str) -> Vec<u8> {
+    let names = r#"xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main""#;
+    let lists = format!("<w:numbering {names}>{lists}</w:numbering>").into_bytes();
+    let mut parts = samples::all_parts(&office::docx(body));
+    for (name, bytes) in &mut parts {
+        if name == "word/numbering.xml" {
+            *bytes = lists.clone();
+        }
+    }
+    let parts: Vec<(&str, &[u8])> = parts.iter().map(|(n, b)| (&**n, &**b)).collect();
+    samples::archive_of_bytes(&parts)
+}
+
+fn item(num: u8, text: &str) -> String {
+    format!(
+        r#"<w:p><w:pPr><w:numPr><w:ilvl w:val="0"/><w:numId w:val="{num}"/></w:numPr></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>"#
+    )
+}
+
+fn words(text: &str) -> String {
+    format!("<w:p><w:r><w:t>{text}</w:t></w:r></w:p>")
+}
+
+#[test]
+fn numbers_in_cells_are_shown_and_counted() {
+    let row = |cells: [String; 2]| {
+        let cells = cells.map(|cell| format!("<w:tc>{cell}</w:tc>")).concat();
+        format!("<w:tr>{cells}</w:tr>")
+    };
+    let rows = row([item(1, ""), words("rye")]) + &row([item(1, "wheat"), words("oats")]);
+    let body = item(1, "first") + &format!("<w:tbl>{rows}</w:tbl>") + &item(1, "fourth");
+    let written = markdown(&office::docx(&body));
+    assert_eq!(
+        written,
+        "1. first\n\n|  |  |\n| --- | --- |\n| 2. | rye |\n| 3. wheat | oats |\n\n4. fourth\n"
+    );
+}
+
+#[test]
+fn lists_by_a_style_and_with_levels_of_their_own_are_numbered() {
+    let level = |start: u8, format: &str, text: &str| {
+        format!(
+            r#"<w:lvl w:ilvl="0"><w:start w:val="{start}"/><w:numFmt w:val="{format}"/><w:lvlText w:val="{text}"/></w:lvl>"#
+        )
+    };
+    let definition = |id: u8, content: &str| {
+        format!(r#"<w:abstractNum w:abstractNumId="{id}">{content}</w:abstractNum>"#)
+    };
+    let list = |id: u8, content: &str| {
+        format!(r#"<w:num w:numId="{id}"><w:abstractNumId w:val="{id}"/>{content}</w:num>"#)
+    };
+    let own = format!(
+        r#"<w:lvlOverride w:ilvl="0">{}</w:lvlOverride>"#,
+        level(5, "upperRoman", "%1)")
+    );
+    let linked = r#"<w:numStyleLink w:val="Legal"/>"#;
+    let linking = r#"<w:styleLink w:val="Legal"/>"#.to_owned() + &level(1, "decimal", "%1.");
+    let lists = definition(1, linked)
+        + &definition(2, &linking)
+        + &definition(3, &level(1, "decimal", "%1."))
+        + &list(1, "")
+        + &list(3, &own);
+    let body = item(1, "by a style") + &item(3, "five") + &item(3, "six");
+    let written = markdown(&with_lists(&body, &lists));
+    assert_eq!(written, "1. by a style\nV) five\nVI) six\n");
+}
+
+#[test]
+fn a_cell_whose_deletion_was_tracked_is_gone() {
+    let cell = |properties: &str, text: &str| {
+        format!("<w:tc><w:tcPr>{properties}</w:tcPr>{}</w:tc>", words(text))
+    };
+    let cells = [cell("", "a"), cell("<w:cellDel/>", "gone"), cell("", "c")].concat();
+    let written = markdown(&office::docx(&format!(
+        "<w:tbl><w:tr>{cells}</w:tr></w:tbl>"
+    )));
+    assert_eq!(written, "|  |  |\n| --- | --- |\n| a | c |\n");
+}
+
+fn mark(kind: &str, form: &str) -> String {
+    format!(r#"<w:r><w:fldChar w:fldCharType="{kind}">{form}</w:fldChar></w:r>"#)
+}
+
+#[test]
+fn the_choices_of_a_form_are_shown() {
+    let field = |form: &str| {
+        let form = format!("<w:ffData>{form}</w:ffData>");
+        mark("begin", &form) + "<w:r><w:instrText>FORM</w:instrText></w:r>" + &mark("end", "")
+    };
+    let list = r#"<w:ddList><w:result w:val="1"/><w:listEntry w:val="rye"/><w:listEntry w:val="oats"/></w:ddList>"#;
+    let ticked = r#"<w:checkBox><w:default w:val="0"/><w:checked/></w:checkBox>"#;
+    let by_default = r#"<w:checkBox><w:default w:val="1"/></w:checkBox>"#;
+    let unticked = r#"<w:checkBox><w:default w:val="0"/></w:checkBox>"#;
+    let fields = [list, ticked, by_default, unticked].map(field);
+    let paragraph = format!("<w:p>{}<w:r><w:t> all</w:t></w:r></w:p>", fields.concat());
+    assert_eq!(markdown(&office::docx(&paragraph)), "oats[x][x][ ] all\n");
+}
+
+#[test]
+fn an_instruction_that_goes_over_paragraphs_is_no_text() {
+    let opening = format!(
+        "<w:p><w:r><w:t>Before</w:t></w:r>{}</w:p>",
+        mark("begin", "")
+    );
+    let result = format!(
+        "<w:p>{}<w:r><w:t>result</w:t></w:r>{}</w:p>",
+        mark("separate", ""),
+        mark("end", "")
+    );
+    let body = format!("{opening}{}{result}{}", words("hidden"), words("after"));
+    assert_eq!(
+        markdown(&office::docx(&body)),
+        "Before\n\nresult\n\nafter\n"
+    );
+    // Without its end it hides nothing.
+    let body = format!("{opening}{}", words("shown"));
+    assert_eq!(markdown(&office::docx(&body)), "Before\n\nshown\n");
+    let body = format!("{opening}{}{}", words("shown").repeat(100), words("last"));
+    let written = markdown(&office::docx(&body));
+    assert_eq!(written.matches("shown").count(), 100);
+    assert!(written.ends_with("last\n"));
+}
