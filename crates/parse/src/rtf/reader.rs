@@ -65,6 +65,9 @@ pub(super) struct Reader<'a> {
     rows: Vec<Vec<String>>,
     /// Style numbers that are headings.
     headings: BTreeMap<i32, u8>,
+    /// What styles are based on, and that of the style being named.
+    bases: BTreeMap<i32, i32>,
+    base: Option<i32>,
     notes: Vec<(String, Option<Place>)>,
     /// The first half of a character that takes two `\\u`.
     half: Option<u16>,
@@ -99,6 +102,8 @@ impl<'a> Reader<'a> {
             row: Vec::new(),
             rows: Vec::new(),
             headings: BTreeMap::new(),
+            bases: BTreeMap::new(),
+            base: None,
             notes: Vec::new(),
             half: None,
             in_info: false,
@@ -231,7 +236,19 @@ impl<'a> Reader<'a> {
         if let Some(level) = level {
             self.headings.insert(self.style, level);
         }
+        if let Some(base) = self.base.take() {
+            self.bases.insert(self.style, base);
+        }
         self.style = 0;
+    }
+
+    /// The level of the heading a style is, or the nearest one it is based on.
+    fn heading_of(&self, style: i32) -> Option<u8> {
+        // A chain of styles longer than this goes in a circle.
+        const LONGEST_CHAIN: usize = 24;
+        let base = |style: &i32| self.bases.get(style).copied();
+        let mut chain = std::iter::successors(Some(style), base).take(LONGEST_CHAIN);
+        chain.find_map(|style| self.headings.get(&style).copied())
     }
 
     fn symbol(&mut self, symbol: u8) {
@@ -300,6 +317,7 @@ impl<'a> Reader<'a> {
             "intbl" => self.in_table = true,
             "ilvl" => self.level = number.map_or(0, |n| n.clamp(0, 8) as u8),
             "s" => self.style = number.unwrap_or(0),
+            "sbasedon" if self.group().into == Target::StyleName => self.base = number,
             "outlinelevel" => self.outline = number.and_then(|n| u8::try_from(n).ok()),
             "cell" | "nestcell" => self.row.push(std::mem::take(&mut self.text)),
             "row" | "nestrow" => self.end_row(),
@@ -386,7 +404,7 @@ impl<'a> Reader<'a> {
         let heading = self.outline.map(|level| level.saturating_add(1));
         let heading = heading
             .filter(|level| *level <= 9)
-            .or(self.headings.get(&self.style).copied());
+            .or_else(|| self.heading_of(self.style));
         let kind = match (heading, self.marker.take()) {
             (Some(level), _) => AtomKind::Heading { level },
             (None, Some(marker)) => AtomKind::ListItem {

@@ -205,3 +205,9 @@ fn an_instruction_that_goes_over_paragraphs_is_no_text() {
     assert_eq!(written.matches("shown").count(), 100);
     assert!(written.ends_with("last\n"));
 }
+
+#[test]
+fn a_style_of_rich_text_may_be_based_on_a_heading() {
+    let file = br"{\rtf1\ansi{\stylesheet{\s0 Normal;}{\s15\sbasedon1 Own;}{\s1\b heading 1;}{\s16\sbasedon16 Loop;}}\pard\s15 Head\par\pard\s16 Body.\par}";
+    assert_eq!(markdown(file), "# Head\n\nBody.\n");
+}
