@@ -64,7 +64,13 @@ impl<'a> Tables<'a> {
             {
                 let tree = xml.tree_so_far(element)?;
                 let number = tree.attribute("r").and_then(|r| r.parse().ok());
-                self.row = number.unwrap_or(self.row.saturating_add(1));
+                let next = self.row.saturating_add(1);
+                let number = number.unwrap_or(next);
+                // Rows with nothing in them need not be written.
+                if number > next {
+                    self.end_table()?;
+                }
+                self.row = number;
                 let mut cells = row(&tree, self.cells);
                 self.merged.fill(self.row, &mut cells);
                 self.push(cells, tree.source)?;
@@ -76,10 +82,7 @@ impl<'a> Tables<'a> {
     /// The first row stands above all tables; a blank row ends one and its header.
     fn push(&mut self, row: Vec<String>, source: (u64, u64)) -> Result<(), Error> {
         if row.iter().all(|cell| cell.trim().is_empty()) {
-            self.flush()?;
-            self.header.clear();
-            self.divider = Divider::default();
-            return Ok(());
+            return self.end_table();
         }
         let start = self.source.map_or(source.0, |(start, _)| start);
         self.source = Some((start, source.1));
@@ -92,6 +95,13 @@ impl<'a> Tables<'a> {
         if ends {
             self.flush()?;
         }
+        Ok(())
+    }
+
+    fn end_table(&mut self) -> Result<(), Error> {
+        self.flush()?;
+        self.header.clear();
+        self.divider = Divider::default();
         Ok(())
     }
 

@@ -10,6 +10,10 @@ const X: &str = r#"xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/m
 fn book(cells: &[(u8, &str)]) -> Parsed {
     let cell = |(style, value): &(u8, &str)| format!(r#"<c s="{style}"><v>{value}</v></c>"#);
     let cells: String = cells.iter().map(cell).collect();
+    book_of(&format!("<row>{cells}</row>"))
+}
+
+fn book_of(rows: &str) -> Parsed {
     let bytes = archive(&[
         (
             "xl/workbook.xml",
@@ -29,7 +33,7 @@ fn book(cells: &[(u8, &str)]) -> Parsed {
         ),
         (
             "xl/worksheets/sheet1.xml",
-            &format!("<worksheet {X}><sheetData><row>{cells}</row></sheetData></worksheet>"),
+            &format!("<worksheet {X}><sheetData>{rows}</sheetData></worksheet>"),
         ),
     ]);
     parse::parse(&bytes, &Hints::default(), &Limits::default()).unwrap()
@@ -111,4 +115,15 @@ fn a_cell_merged_over_rows_stands_in_each_that_says_something() {
         | upper | 1820 | 30 |\n| upper | 1821 | 31 |\n\n\
         | note | over columns | 31 |\n| --- | --- | --- |\n";
     assert_eq!(markdown, expected);
+}
+
+#[test]
+fn rows_that_are_not_written_part_tables() {
+    let row = |n: u8, value: u8| format!(r#"<row r="{n}"><c><v>{value}</v></c></row>"#);
+    let parsed = book_of(&[row(2, 1), row(3, 2), row(6, 3), row(7, 4)].concat());
+    let tables = parsed.atoms.iter().filter_map(|atom| match &atom.kind {
+        AtomKind::Table(table) => Some(table.rows.concat()),
+        _ => None,
+    });
+    assert_eq!(tables.collect::<Vec<_>>(), [["1", "2"], ["3", "4"]]);
 }
