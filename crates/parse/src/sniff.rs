@@ -125,6 +125,7 @@ fn of_text(sample: &Decoded, hints: &Hints) -> Format {
     match suggested {
         Some(format @ (Format::Markdown | Format::Csv | Format::Text | Format::Html)) => format,
         // What claims to be something else but is text is read as the text it is.
+        None if looks_like_fragment(text) => Format::Html,
         _ if looks_like_csv(text) => Format::Csv,
         _ if looks_like_markdown(text) => Format::Markdown,
         _ => Format::Text,
@@ -164,6 +165,38 @@ fn looks_like_html(text: &str) -> bool {
         || ["html", "head", "body", "meta", "title"]
             .into_iter()
             .any(tag)
+}
+
+/// A piece of a page: it begins with a block that ends, and nothing in it is Markdown, in which
+/// blocks of HTML may stand as well.
+fn looks_like_fragment(text: &str) -> bool {
+    const BLOCKS: &[&str] = &[
+        "article",
+        "blockquote",
+        "div",
+        "dl",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "main",
+        "ol",
+        "p",
+        "pre",
+        "section",
+        "table",
+        "ul",
+    ];
+    let Some(tag) = text.strip_prefix('<') else {
+        return false;
+    };
+    let name = tag.split(|c: char| !c.is_ascii_alphanumeric()).next();
+    let name = name.unwrap_or_default().to_ascii_lowercase();
+    let is_tag = tag[name.len()..].starts_with(['>', ' ', '\n', '\t', '\r']);
+    let ends = || text.to_ascii_lowercase().contains(&format!("</{name}>"));
+    is_tag && BLOCKS.contains(&&*name) && ends() && !looks_like_markdown(text)
 }
 
 /// A mail begins with header fields, some of which only mails have.

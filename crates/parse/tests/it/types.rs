@@ -58,3 +58,14 @@ fn letters_struck_over_are_read_once() {
     let manual = b"N\x08NA\x08AM\x08ME\x08E\n       l\x08ls\x08s [_\x08O_\x08P_\x08T]...\n";
     assert_eq!(read("ls.txt", manual).text, "NAME\n       ls [OPT]...");
 }
+
+#[test]
+fn a_piece_of_a_page_is_one_without_a_name_too() {
+    let piece = b"<div class=\"x\"><h2>Head</h2><p>Words.</p></div>";
+    assert_is(Format::Html, "a", piece);
+    assert_is(Format::Html, "a", b"<p>Words</p><ul><li>a<li>b</ul>");
+    assert_is(Format::Text, "a.txt", piece);
+    assert_is(Format::Text, "a", b"<p is how a paragraph begins\n");
+    let readme = b"<div align=\"center\">Mill</div>\n\n# Mill\n\n## Use\n\n- [x] done\n";
+    assert_is(Format::Markdown, "README", readme);
+}
