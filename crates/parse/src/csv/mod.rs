@@ -61,8 +61,7 @@ impl Records {
         let Some((start, end)) = self.source.take() else {
             return Ok(());
         };
-        let header = self.header.clone().unwrap_or_default();
-        let mut rows = vec![header];
+        let mut rows = vec![self.header_above()];
         rows.append(&mut self.rows);
         self.header_used = true;
         let table = Table {
@@ -70,6 +69,26 @@ impl Records {
             rows,
         };
         out.push(Piece::table(table).from_source(start, end))
+    }
+}
+
+/// A header no longer than this is repeated above every table.
+const REPEATED_WHOLE: usize = 4 << 10;
+
+impl Records {
+    /// The header, cut short where it has stood above a table already and would make far more of
+    /// this one than its rows.
+    fn header_above(&self) -> Vec<String> {
+        let header = self.header.clone().unwrap_or_default();
+        let size = |cells: &[String]| cells.iter().map(String::len).sum::<usize>();
+        let most = self.rows.iter().map(|row| size(row)).sum::<usize>();
+        let most = most.max(REPEATED_WHOLE);
+        if !self.header_used || size(&header) <= most {
+            return header;
+        }
+        let share = most / header.len();
+        let cut = |cell: String| cell[..cell.floor_char_boundary(share)].to_owned();
+        header.into_iter().map(cut).collect()
     }
 }
 

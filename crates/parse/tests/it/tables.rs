@@ -37,3 +37,12 @@ fn a_record_may_run_over_lines_and_hold_quotes() {
         [["id", "note"], ["1", "two\nlines, \"said\" so"], ["2", ""]]
     );
 }
+
+#[test]
+fn a_header_without_end_is_told_once() {
+    let text = format!("\"{}", "a,b\n".repeat(400_000));
+    let hints = Hints::of_filename("a.csv");
+    let parsed = parse::parse(text.as_bytes(), &hints, &Limits::default()).unwrap();
+    assert!(parsed.atoms.len() > 3);
+    assert!(parsed.text.len() < text.len() * 4, "{}", parsed.text.len());
+}
