@@ -1,10 +1,13 @@
-//! Columns of text that a page prints row by row.
+//! Columns of text, whichever way a page prints them.
 //!
-//! Most programs print one column after the other, and then their order is the best there is.
+//! Most programs print one column after the other, and then their order is the best there is:
+//! it is only told where the printing turns from the foot of a column to the head of the next.
 //! Some go across: the first line of each column, the second of each. Where the printing
 //! crosses one and the same strip of white again and again, and full lines of words stand on
 //! both sides of it, the strip is a gutter and the sides are read one after the other. Tables
 //! have such strips too; their cells fill no lines.
+
+use std::ops::Range;
 
 use super::glyph::Ruling;
 use super::line::Line;
@@ -18,6 +21,8 @@ const CROSSINGS: usize = 4;
 const LEAST_LINES: usize = 4;
 /// A narrower column is one of labels or cells, in font sizes.
 const NARROWEST: f32 = 9.0;
+/// Where the printing itself goes down the columns, they may be narrower.
+const NARROWEST_PRINTED: f32 = 7.0;
 /// Columns within columns, each cut in two.
 const MAX_DEPTH: u8 = 3;
 
@@ -25,6 +30,58 @@ const MAX_DEPTH: u8 = 3;
 /// order of its printing.
 pub(super) fn runs(lines: Vec<Line>, rulings: &[Ruling]) -> Vec<Vec<Line>> {
     part(lines, rulings, MAX_DEPTH)
+}
+
+/// For each line, in the order of printing, whether it is the head of a column that goes on with
+/// the one which the line before it ends. What ends a column says little: a note, a caption,
+/// a formula, a list of short items. The text on both sides of the white between them tells.
+pub(super) fn heads(lines: &[Line]) -> Vec<bool> {
+    let turns = lines
+        .windows(2)
+        .map(|pair| turns(&pair[0], &pair[1], lines));
+    std::iter::once(false).chain(turns).collect()
+}
+
+fn turns(foot: &Line, head: &Line, lines: &[Line]) -> bool {
+    let rise = foot.baseline - head.baseline;
+    let beside = head.left >= foot.right - foot.size * 0.5;
+    if !beside || rise < foot.size * LEAST_LINES as f32 * 0.8 {
+        return false;
+    }
+    let reach = head.baseline - head.size * 0.3..foot.baseline + foot.size * 0.3;
+    let within = || lines.iter().filter(|line| reach.contains(&line.baseline));
+    let Some(gutter) = white_between(foot.right, head.left, within()) else {
+        return false;
+    };
+    if gutter.end - gutter.start < foot.size * WHITE {
+        return false;
+    }
+    let (left, right): (Vec<&Line>, Vec<&Line>) =
+        within().partition(|line| line.left < gutter.start);
+    reads_as_text(&left, NARROWEST_PRINTED) && reads_as_text(&right, NARROWEST_PRINTED)
+}
+
+/// The widest strip between two places that no line reaches into. A foot may be shorter than
+/// the lines above it and a head stand in, so it is looked for.
+fn white_between<'l>(
+    from: f32,
+    to: f32,
+    lines: impl Iterator<Item = &'l Line>,
+) -> Option<Range<f32>> {
+    let mut spans: Vec<(f32, f32)> = lines
+        .map(|line| (line.left, line.right))
+        .filter(|(left, right)| *left < to && *right > from)
+        .collect();
+    spans.push((to, to));
+    spans.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut reached, mut widest) = (from, from..from);
+    for (left, right) in spans {
+        if left - reached > widest.end - widest.start {
+            widest = reached..left;
+        }
+        reached = reached.max(right);
+    }
+    (widest.end > widest.start).then_some(widest)
 }
 
 fn part(lines: Vec<Line>, rulings: &[Ruling], depth: u8) -> Vec<Vec<Line>> {
@@ -55,7 +112,10 @@ fn bands(lines: &[Line], rulings: &[Ruling], depth: u8) -> Option<Vec<Band>> {
     let mut all = bands.all;
     for band in &mut all {
         let rows = band.left.len().min(band.right.len());
-        let is_text = |side: &[Line]| reads_as_text(side) || bands_within(side, rulings, depth);
+        let is_text = |side: &[Line]| {
+            reads_as_text(&side.iter().collect::<Vec<_>>(), NARROWEST)
+                || bands_within(side, rulings, depth)
+        };
         band.is_columns = band.crossings >= CROSSINGS.max(rows / 8)
             && is_text(&band.left)
             && is_text(&band.right);
@@ -133,7 +193,7 @@ impl Band {
 }
 
 /// Whether most lines are full ones, close under each other, of words.
-fn reads_as_text(lines: &[Line]) -> bool {
+fn reads_as_text(lines: &[&Line], narrowest: f32) -> bool {
     let count = lines.len();
     let size = median(lines.iter().map(|line| line.size));
     let Some(size) = size.filter(|_| count >= LEAST_LINES) else {
@@ -149,14 +209,14 @@ fn reads_as_text(lines: &[Line]) -> bool {
     let mut heights: Vec<f32> = lines.iter().map(|line| line.baseline).collect();
     heights.sort_by(f32::total_cmp);
     let step = median(heights.windows(2).map(|pair| pair[1] - pair[0]));
-    width > size * NARROWEST
+    width > size * narrowest
         && full * 2 >= count
         && torn * 4 <= count
         && step.is_some_and(|step| step < size * 2.2)
         && is_mostly_letters(lines)
 }
 
-fn is_mostly_letters(lines: &[Line]) -> bool {
+fn is_mostly_letters(lines: &[&Line]) -> bool {
     let words = lines.iter().flat_map(|line| &line.parts);
     let (mut chars, mut letters) = (0, 0);
     for c in words.flat_map(|word| word.text.chars()) {

@@ -45,11 +45,11 @@ fn settle(lines: Vec<Line>) -> Vec<Line> {
     let mut settled: Vec<Line> = Vec::with_capacity(lines.len());
     // Where the line printed last has been put.
     let mut last = 0;
-    for line in lines {
+    let heads = columns::heads(&lines);
+    for (line, is_head) in lines.into_iter().zip(heads) {
+        let follows = |before: &[Line]| is_head || follows(&line, before);
         let at = match settled.get(last) {
-            Some(_) if follows(&line, &settled[..=last]) && !passes(&line, &settled, last) => {
-                last + 1
-            }
+            Some(_) if follows(&settled[..=last]) && !passes(&line, &settled, last) => last + 1,
             _ => place_of(&line, &settled),
         };
         settled.insert(at, line);

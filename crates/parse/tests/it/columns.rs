@@ -93,6 +93,56 @@ fn columns_printed_paragraph_by_paragraph_are_read_one_after_the_other() {
     assert_eq!(words(&read(&page)), read_down);
 }
 
+/// A column of running text that begins here, one line under the other.
+fn down(x: u16, column: &[&str]) -> String {
+    let lines = column.iter().enumerate();
+    let line = |(row, line): (usize, &&str)| at(x, 680 - 13 * row as u16, line);
+    lines.map(line).collect()
+}
+
+#[test]
+fn whatever_ends_a_column_it_is_read_before_the_next_one() {
+    let ends: [&[(u16, u16, &str)]; 5] = [
+        &[(72, 540, "A note that stands alone at the foot")],
+        &[
+            (72, 420, "Figure 1. The mill as it was seen from"),
+            (72, 407, "the western bank."),
+        ],
+        &[
+            (132, 560, "E = m c c \\(1\\)"),
+            (72, 540, "where m is the mass."),
+        ],
+        &[
+            (72, 556, "Of those who bake"),
+            (72, 538, "They take the flour while it is warm."),
+        ],
+        &[
+            (72, 570, "Rye"),
+            (72, 557, "Malt"),
+            (72, 544, "Oats"),
+            (72, 531, "Wheat"),
+            (72, 518, "Barley"),
+        ],
+    ];
+    for end in ends {
+        let lines = end.iter().map(|(x, y, line)| at(*x, *y, line));
+        let page = down(72, &LEFT) + &lines.collect::<String>() + &down(310, &RIGHT);
+        let foot: Vec<&str> = end.iter().map(|(_, _, line)| *line).collect();
+        let read_down = [LEFT.join(" "), foot.join(" "), RIGHT.join(" ")].join(" ");
+        assert_eq!(words(&read(&page)), read_down.replace('\\', ""));
+    }
+}
+
+#[test]
+fn columns_of_a_few_words_each_are_read_as_they_are_printed() {
+    let narrow = |column: [&'static str; 8]| column.map(|line| line[..18].trim());
+    let all = [narrow(LEFT), narrow(RIGHT), narrow(LEFT), narrow(RIGHT)];
+    let printed = all.iter().zip([60, 180, 300, 420]);
+    let page: String = printed.map(|(column, x)| down(x, column)).collect();
+    let read_down = all.map(|column| column.join(" ")).join(" ");
+    assert_eq!(words(&read(&page)), read_down);
+}
+
 #[test]
 fn three_columns_are_read_from_left_to_right() {
     let narrow = |column: [&'static str; 8]| column.map(|line| &line[..24]);
