@@ -161,7 +161,8 @@ impl Named {
         Self { by_words }
     }
 
-    fn level(&self, text: &str, page: u32) -> Option<u8> {
+    /// The level of the entry that has these words and leads to this page.
+    pub(super) fn level(&self, text: &str, page: u32) -> Option<u8> {
         if self.by_words.is_empty() {
             return None;
         }

@@ -90,6 +90,7 @@ use crate::{Budget, Error, Format, Input, Limits, Options, TextBuilder};
 use destinations::Destinations;
 use folded::Folded;
 use furniture::Edges;
+use heading::Named;
 use links::Links;
 use page::Reader;
 
@@ -147,8 +148,8 @@ pub fn parse_shared(
         pages.push(Folded::of(page));
     }
     on_page(0);
-    edges.mark(&mut pages);
     let outline = outline::entries(&pdf, &destinations);
+    edges.mark(&mut pages, &Named::of(&outline));
     let targets = reader.links.into_targets();
     targets.disclose(&mut builder);
     assemble::assemble(pages, &outline, &targets, &mut builder, on_page)?;

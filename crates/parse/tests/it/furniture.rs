@@ -74,6 +74,80 @@ fn sentences_that_differ_in_their_numbers_are_text() {
 }
 
 #[test]
+fn lines_that_differ_in_a_number_of_their_own_are_text() {
+    let parsed = pages((0..5).map(|n| {
+        let card = [
+            format!("Asset number {}", 71_000 + n * 37),
+            format!("Bought 20{}-0{}-12", 10 + n, n + 1),
+            format!("Price {} EUR", 1200 + n * 111),
+        ];
+        let lines = card.iter().zip([780, 766, 752]);
+        let card: String = lines.map(|(text, y)| line(11, y, text)).collect();
+        card + &line(11, 400, "It was inspected without any findings.")
+    }));
+    assert_eq!(furniture(&parsed), [""; 0]);
+}
+
+#[test]
+fn a_head_with_the_number_of_its_chapter_and_of_the_page_is_furniture() {
+    let parsed = pages((1..=6).map(|n| {
+        let text = (0..20).map(|at| line(11, 640 - 16 * at, "What the miller wrote that year"));
+        let head = format!("Chapter {} of the almanac {}", 1 + n / 4, 40 + n);
+        line(9, 740, &head) + &text.collect::<String>()
+    }));
+    assert_eq!(furniture(&parsed).len(), 6);
+}
+
+const TITLES: [&str; 6] = ["Wheel", "Stone", "Sack", "Sieve", "Hopper", "Sluice"];
+
+/// A page for each title, full of text, with an entry of the outline for each if there is one.
+fn titled_pages(font: &str, outlined: bool) -> Parsed {
+    let base = |name: &str| format!("<</Type/Font/Subtype/Type1/BaseFont/{name}>>");
+    let kids: String = (0..6).map(|n| format!("{} 0 R ", 6 + 3 * n)).collect();
+    let outline = if outlined { "/Outlines 5 0 R" } else { "" };
+    let mut objects = vec![
+        format!("<</Type/Catalog/Pages 2 0 R{outline}>>"),
+        format!("<</Type/Pages/Kids[{kids}]/Count 6>>"),
+        base("Helvetica"),
+        base("Helvetica-Bold"),
+        "<</Type/Outlines/First 8 0 R/Last 23 0 R/Count 6>>".to_owned(),
+    ];
+    for (n, title) in TITLES.iter().enumerate() {
+        let text = (0..20).map(|at| line(11, 700 - 16 * at, &format!("All of the {title}")));
+        let text: String = text.collect();
+        let content = format!("BT /{font} 11 Tf 72 740 Td ({title}) Tj ET\n{text}");
+        let page = 6 + 3 * n;
+        let contents = page + 1;
+        objects.push(format!(
+            "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents {contents} 0 R\
+             /Resources<</Font<</F 3 0 R/B 4 0 R>>>>>>",
+        ));
+        let length = content.len();
+        objects.push(format!("<</Length {length}>>stream\n{content}\nendstream"));
+        let next = if n < 5 {
+            format!("/Next {} 0 R", page + 5)
+        } else {
+            String::new()
+        };
+        objects.push(format!(
+            "<</Title({title})/Parent 5 0 R/Dest[{page} 0 R/Fit]{next}>>"
+        ));
+    }
+    read(&samples::pdf::file(&objects))
+}
+
+#[test]
+fn bold_titles_of_pages_and_titles_the_outline_names_are_headings() {
+    for (font, outlined) in [("B", false), ("F", true)] {
+        let parsed = titled_pages(font, outlined);
+        let headings = parsed.atoms.iter();
+        let headings = headings.filter(|atom| matches!(atom.kind, AtomKind::Heading { .. }));
+        let texts = headings.map(|atom| &parsed.text[atom.span.bytes()]);
+        assert_eq!(texts.collect::<Vec<_>>(), TITLES, "{font}, {outlined}");
+    }
+}
+
+#[test]
 fn a_running_head_above_text_is_still_furniture() {
     let parsed = pages((1..=6).map(|n| {
         let text = (0..20).map(|at| line(11, 640 - 16 * at, "What the miller wrote that year"));
