@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use hayro_syntax::Pdf;
 use hayro_syntax::object::{Array, Dict, Name, Object, ObjectIdentifier};
 
+use super::sheets::Sheets;
+
 /// More names than this help nobody.
 const MAX_NAMES: usize = 80_000;
 
@@ -15,11 +17,11 @@ pub(super) struct Destinations<'a> {
 }
 
 impl<'a> Destinations<'a> {
-    pub(super) fn of(pdf: &'a Pdf) -> Self {
+    pub(super) fn of(pdf: &'a Pdf, sheets: &Sheets<'a>) -> Self {
         let xref = pdf.xref();
         let root = xref.get::<Dict<'a>>(xref.root_id());
-        let pages = pdf.pages().iter().zip(1..);
-        let pages = pages.filter_map(|(page, number)| Some((page.raw().obj_id()?, number)));
+        let pages = sheets.numbered();
+        let pages = pages.filter_map(|(number, page)| Some((page?.raw().obj_id()?, number)));
         Self {
             named: root.as_ref().map(Named::of).unwrap_or_default(),
             pages: pages.collect(),

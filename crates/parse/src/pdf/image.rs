@@ -7,6 +7,7 @@ use hayro::vello_cpu::color::palette::css::WHITE;
 use hayro::{PixmapSettings, RenderCache, RenderSettings};
 
 use super::open;
+use super::sheets::Sheets;
 use crate::{Error, Format};
 
 /// No side of a picture is longer, in pixels: the memory of one is bounded.
@@ -25,8 +26,7 @@ pub struct Image {
 pub fn render_page(bytes: &[u8], page: u32, scale: f32) -> Result<Image, Error> {
     let pdf = open(Arc::new(bytes.to_vec()))?;
     let missing = || Error::damaged(Format::Pdf, format_args!("it has no page {page}"));
-    let index = page.checked_sub(1).ok_or_else(missing)?;
-    let page = pdf.pages().get(index as usize).ok_or_else(missing)?;
+    let page = Sheets::of(&pdf).page(page).ok_or_else(missing)?;
     let (width, height) = page.render_dimensions();
     let scale = scale
         .clamp(0.05, 16.0)

@@ -5,14 +5,14 @@
 //! to the other:
 //!
 //! ```text
-//! page ► content (glyphs, rulings) ► fragment (links) ► line ► columns ► order      scan, for a picture
-//!      ► folded, until the last page is read
+//! sheets ► page ► content (glyphs, rulings) ► fragment (links) ► line ► columns ► order
+//!               ► folded, until the last page is read            (scan, for a picture)
 //! pages ► furniture ► each page: table, aligned ► block ► formula ► passage (heading, figure)
 //!       ► assemble (pieces)
 //! ```
 //!
-//! A page that cannot be read is a gap. What hayro cannot survive (endless allocation,
-//! endless loops) is the sandbox's business.
+//! A page that cannot be read, or is not there, is a gap. What hayro cannot survive (endless
+//! allocation, endless loops) is the sandbox's business.
 
 mod glyph;
 
@@ -43,6 +43,8 @@ mod columns;
 mod order;
 
 mod scan;
+
+mod sheets;
 
 mod page;
 
@@ -93,6 +95,7 @@ use furniture::Edges;
 use heading::Named;
 use links::Links;
 use page::Reader;
+use sheets::Sheets;
 
 pub use image::{Image, render_page};
 pub use scan::{Recognised, is_picture, pictures};
@@ -114,7 +117,8 @@ pub fn parse_shared(
     on_page: OnPage<'_>,
 ) -> Result<Parsed, Error> {
     let pdf = open(bytes)?;
-    let count = pdf.pages().len() as u32;
+    let sheets = Sheets::of(&pdf);
+    let count = sheets.count();
     if count > limits.pages {
         return Err(Error::OverBudget {
             budget: Budget::Pages,
@@ -123,12 +127,10 @@ pub fn parse_shared(
     }
     let mut builder = TextBuilder::new(limits);
     meta::describe(&pdf, &mut builder);
-    for page in pdf.pages().iter() {
-        builder.page(size_of(page));
-    }
+    sheets.sizes().for_each(|size| builder.page(size));
     let wanted = options.pages.clone().unwrap_or(0..count);
     let skipped: BTreeSet<u32> = options.skip.iter().copied().collect();
-    let destinations = Destinations::of(&pdf);
+    let destinations = Destinations::of(&pdf, &sheets);
     let mut reader = Reader {
         fonts: font::Fonts::new(),
         inflater: inflate::Inflater::new(limits),
@@ -136,10 +138,14 @@ pub fn parse_shared(
         links: Links::new(&destinations),
     };
     let (mut pages, mut edges) = (Vec::new(), Edges::default());
-    for (page, number) in pdf.pages().iter().zip(1..) {
+    for (number, page) in sheets.numbered() {
         if !wanted.contains(&(number - 1)) || skipped.contains(&(number - 1)) {
             continue;
         }
+        let Some(page) = page else {
+            builder.gap(Some((number, number)), sheets::LOST);
+            continue;
+        };
         on_page(number);
         let mut page = reader.read(page, number);
         reader.inflater.within()?;
@@ -159,12 +165,7 @@ pub fn parse_shared(
 /// How many pages there are, and how large each is.
 pub fn page_sizes(bytes: &[u8]) -> Result<Vec<PageSize>, Error> {
     let pdf = open(Arc::new(bytes.to_vec()))?;
-    Ok(pdf.pages().iter().map(size_of).collect())
-}
-
-fn size_of(page: &hayro_syntax::page::Page<'_>) -> PageSize {
-    let (width, height) = page.render_dimensions();
-    PageSize { width, height }
+    Ok(Sheets::of(&pdf).sizes().collect())
 }
 
 fn open(bytes: Arc<Vec<u8>>) -> Result<Pdf, Error> {

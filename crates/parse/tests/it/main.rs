@@ -9,6 +9,7 @@ mod hostile;
 mod json;
 mod layout;
 mod links;
+mod lost_pages;
 mod mail;
 mod markdown;
 mod odt;
