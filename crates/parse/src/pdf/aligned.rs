@@ -3,7 +3,8 @@
 //! In: lines of text in reading order, and the level rulings of the page. Out: the same lines
 //! in runs, with those that make a table taken together. Between two rulings of one width,
 //! as books set them, two columns are enough; without any it takes three, since labels with
-//! their text, and text in columns, stand aligned as well.
+//! their text, and text in columns, stand aligned as well. Where cells run over several lines,
+//! `wrapped` takes them together first.
 
 use model::Table;
 
@@ -11,26 +12,27 @@ use super::fragment::Fragment;
 use super::glyph::Ruling;
 use super::line::Line;
 use super::table::Run;
+use super::wrapped;
 
 /// White between two cells, in font sizes.
 const GAP: f32 = 1.0;
 /// White that runs down between two columns.
-const GUTTER: f32 = 0.6;
+pub(super) const GUTTER: f32 = 0.6;
 const LEAST_ROWS: usize = 3;
 /// Longer on average, they are lines of text.
 const CELL_LETTERS: usize = 22;
 
 /// Lines that stand at one height, as cells.
-struct Row {
+pub(super) struct Row {
     lines: Vec<Line>,
 }
 
 impl Row {
-    fn baseline(&self) -> f32 {
+    pub(super) fn baseline(&self) -> f32 {
         self.lines[0].baseline
     }
 
-    fn size(&self) -> f32 {
+    pub(super) fn size(&self) -> f32 {
         self.lines[0].size
     }
 
@@ -38,8 +40,19 @@ impl Row {
         (line.baseline - self.baseline()).abs() < self.size() * 0.35
     }
 
+    /// Listings are aligned on purpose, and turned text stands in no row.
+    pub(super) fn may_be_cells(&self) -> bool {
+        self.is_printed_level() && !self.lines.iter().any(|line| line.look.is_mono())
+    }
+
+    /// Whether it is part of the text, and runs as the page does.
+    pub(super) fn is_printed_level(&self) -> bool {
+        let mut lines = self.lines.iter();
+        lines.all(|line| !line.artifact && line.angle == 0)
+    }
+
     /// From left to right, words that stand close together.
-    fn cells(&self) -> Vec<Cell> {
+    pub(super) fn cells(&self) -> Vec<Cell> {
         let mut parts: Vec<&Fragment> = self.lines.iter().flat_map(|line| &line.parts).collect();
         parts.sort_by(|a, b| a.left.total_cmp(&b.left));
         let mut cells: Vec<Cell> = Vec::new();
@@ -53,10 +66,10 @@ impl Row {
     }
 }
 
-struct Cell {
-    left: f32,
-    right: f32,
-    text: String,
+pub(super) struct Cell {
+    pub(super) left: f32,
+    pub(super) right: f32,
+    pub(super) text: String,
 }
 
 impl Cell {
@@ -80,9 +93,19 @@ impl Cell {
 pub(super) fn find(lines: Vec<Line>, rulings: &[Ruling]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     let mut open: Vec<Row> = Vec::new();
-    for row in rows(lines) {
+    let rows = rows(lines);
+    let mut tables = wrapped::find(&rows).into_iter().peekable();
+    let mut rows = rows.into_iter().enumerate();
+    while let Some((at, row)) = rows.next() {
+        if let Some((taken, table)) = tables.next_if(|(taken, _)| taken.start == at) {
+            close(&mut open, rulings, &mut runs);
+            let more = rows.by_ref().take(taken.len() - 1).map(|(_, row)| row);
+            let lines = std::iter::once(row).chain(more).flat_map(|row| row.lines);
+            runs.push(Run::Table(table, lines.collect()));
+            continue;
+        }
         let fits = open.last().is_none_or(|last| follows(last, &row));
-        let tabular = row.cells().len() >= 2 && row.lines.iter().all(may_be_cells);
+        let tabular = row.cells().len() >= 2 && row.may_be_cells();
         if !(fits && tabular) {
             close(&mut open, rulings, &mut runs);
         }
@@ -94,11 +117,6 @@ pub(super) fn find(lines: Vec<Line>, rulings: &[Ruling]) -> Vec<Run> {
     }
     close(&mut open, rulings, &mut runs);
     runs
-}
-
-/// Listings are aligned on purpose, and turned text stands in no row.
-fn may_be_cells(line: &Line) -> bool {
-    !line.artifact && line.angle == 0 && !line.look.is_mono()
 }
 
 fn rows(lines: Vec<Line>) -> Vec<Row> {
@@ -176,12 +194,15 @@ fn reads_as_table(rows: &[Vec<Cell>], columns: usize) -> bool {
     let all = || rows.iter().flatten();
     let count = all().count();
     let letters: usize = all().map(|cell| cell.text.chars().count()).sum();
-    let leads = |cell: &Cell| cell.text.contains(". . .") || cell.text.contains("....");
     let full = rows.iter().filter(|row| row.len() == columns).count();
     letters <= count * CELL_LETTERS
         && count * 10 >= rows.len() * columns * 7
         && full * 2 >= rows.len()
-        && !all().any(leads)
+        && !all().any(|cell| leads_to_a_page(&cell.text))
+}
+
+pub(super) fn leads_to_a_page(text: &str) -> bool {
+    text.contains(". . .") || text.contains("....")
 }
 
 /// Whether rulings of one width stand over and under these rows.

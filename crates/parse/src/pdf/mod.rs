@@ -7,7 +7,7 @@
 //! ```text
 //! sheets ► page ► content (glyphs, rulings) ► fragment (links) ► line ► columns ► order
 //!               ► folded, until the last page is read            (scan, for a picture)
-//! pages ► furniture ► each page: table, aligned ► block ► formula ► passage (heading, figure)
+//! pages ► furniture ► each page: table, aligned (wrapped) ► block ► formula ► passage (heading, figure)
 //!       ► assemble (pieces)
 //! ```
 //!
@@ -53,6 +53,8 @@ mod folded;
 mod furniture;
 
 mod table;
+
+mod wrapped;
 
 mod aligned;
 

@@ -20,3 +20,4 @@ mod snapshots;
 mod sources;
 mod tables;
 mod types;
+mod wrapped_tables;
