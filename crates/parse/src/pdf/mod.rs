@@ -80,6 +80,8 @@ mod passage;
 
 mod assemble;
 
+mod xmp;
+
 mod meta;
 
 mod image;
@@ -128,14 +130,15 @@ pub fn parse_shared(
         });
     }
     let mut builder = TextBuilder::new(limits);
-    meta::describe(&pdf, &mut builder);
+    let mut inflater = inflate::Inflater::new(limits);
+    meta::describe(&pdf, limits, &mut inflater, &mut builder);
     sheets.sizes().for_each(|size| builder.page(size));
     let wanted = options.pages.clone().unwrap_or(0..count);
     let skipped: BTreeSet<u32> = options.skip.iter().copied().collect();
     let destinations = Destinations::of(&pdf, &sheets);
     let mut reader = Reader {
         fonts: font::Fonts::new(),
-        inflater: inflate::Inflater::new(limits),
+        inflater,
         hidden: marks::parts_off(pdf.xref()),
         links: Links::new(&destinations),
     };
