@@ -272,7 +272,10 @@ pub(super) fn weight(dom: &Dom, id: Id) -> f64 {
             continue;
         }
         let is_about = attribute == "id" && is_named_after_heading(dom, id);
-        if !is_about && BAD.iter().any(|part| name.contains(part)) {
+        let counts =
+            |part: &str| attribute == "id" || !is_in_content(dom, id) || has_word(&name, part);
+        let is_bad = |part: &&str| name.contains(*part) && counts(part);
+        if !is_about && BAD.iter().any(is_bad) {
             weight -= 25.0;
         }
         if GOOD.iter().any(|part| name.contains(part)) {
