@@ -209,8 +209,10 @@ impl Spacing {
     /// Whether a level so far below another goes on with its cells.
     fn goes_on(&self, level: &Level, step: f32) -> bool {
         let is_tight = step < self.within * FURTHER;
-        let begins = !level.cells[0].is_empty() && level.filled() > 1;
-        is_tight && (self.rows_stand_off || !begins)
+        let named = !level.cells[0].is_empty() && level.filled() > 1;
+        // What the first column names may go on in rows of their own: nearly all is filled.
+        let nearly_full = level.filled() * 4 >= level.cells.len() * 3;
+        is_tight && (self.rows_stand_off || !(named || nearly_full))
     }
 }
 

@@ -75,6 +75,30 @@ fn wrapped_cells_are_joined_and_keep_to_their_columns() {
 }
 
 #[test]
+fn a_row_without_a_name_of_its_own_goes_on_with_no_other() {
+    let rows: [[&str; 4]; 6] = [
+        ["Sign", "Written", "Read", "What it does"],
+        ["~", "~a", "a", "prints both, one of them raised"],
+        ["", "", "", "by half of its size"],
+        ["", "/Times", "abc", "prints it in another face"],
+        ["", "/Arial", "abc", "prints it in yet another face"],
+        ["", "", "", "and larger"],
+    ];
+    let mut page = String::new();
+    for (nth, row) in rows.iter().enumerate() {
+        for (cell, x) in row.iter().zip([72, 120, 200, 280]) {
+            page.push_str(&at(x, 700 - 13 * nth as u16, cell));
+        }
+    }
+    let parsed = read(&page);
+    let tables = parsed.atoms.iter().filter_map(|atom| match &atom.kind {
+        AtomKind::Table(table) => Some(table.rows.len()),
+        _ => None,
+    });
+    assert_eq!(tables.collect::<Vec<_>>(), [4], "{}", parsed.text);
+}
+
+#[test]
 fn a_heading_close_under_a_table_is_none_of_its_cells() {
     let page = table(&ROWS, 6) + "BT /F 13 Tf 72 578 Td (Afterwards) Tj ET\n";
     let parsed = read(&page);
