@@ -228,7 +228,9 @@ fn innermost(error: &dyn std::error::Error) -> String {
 
 fn of_objects(error: &objects::Error) -> Disposition {
     match error {
-        objects::Error::Missing { .. } | objects::Error::Unreadable { .. } => Disposition::Halt,
+        objects::Error::Missing { .. }
+        | objects::Error::Changed { .. }
+        | objects::Error::Unreadable { .. } => Disposition::Halt,
         objects::Error::Store { .. } => Disposition::Retry { after: None },
     }
 }

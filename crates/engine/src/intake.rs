@@ -11,7 +11,7 @@ use model::{ContentHash, DocumentId, JobId, SourceId, SourceOrder, SourceUri, Te
 use parse::{Format, Hints};
 use sha2::{Digest, Sha256};
 
-use crate::objects::{Key, PutStreamError};
+use crate::objects::{self, Key, PutStreamError};
 use crate::{Engine, Error};
 
 /// A body up to here is held in memory and written once, under its final name.
@@ -262,10 +262,18 @@ impl Engine {
         self.keep_unless(there, kb, intake, staged).await
     }
 
-    /// Whether the same bytes are stored already, as when a folder is ingested again.
+    /// Whether the same bytes are stored already, as when a folder is ingested again. What stands
+    /// there is looked at: changed since, it is put right by whoever brings the file.
     pub(crate) async fn is_kept(&self, tenant: TenantId, staged: &Staged) -> Result<bool, Error> {
         let original = Key::original(tenant, &staged.hash);
-        Ok(self.parts.objects.exists(&original).await?)
+        let Body::Held(bytes) = &staged.body else {
+            return Ok(self.parts.objects.exists(&original).await?);
+        };
+        match self.parts.objects.get(&original).await {
+            Ok(stored) => Ok(stored == *bytes),
+            Err(objects::Error::Missing { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     pub(crate) async fn keep_unless(

@@ -38,6 +38,8 @@ pub enum Error {
         #[source]
         source: object_store::Error,
     },
+    #[error("object `{key}` is not what was stored: bring the file again, which puts it right")]
+    Changed { key: Key },
     #[error("object `{key}` does not hold what it should")]
     Unreadable {
         key: Key,

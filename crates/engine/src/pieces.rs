@@ -91,6 +91,9 @@ impl Engine {
         if size < LARGE {
             return Ok(None);
         }
+        if self.hash(&original, size).await? != version.content_hash {
+            return Err(objects::Error::Changed { key: original }.into());
+        }
         if let Some((progress, noted)) = progress::find(objects, version, pass).await? {
             let (next_unit, next_byte) = (progress.state.made.units.len(), progress.next_byte);
             tracing::info!(version_id = %version.id, next_unit, next_byte, "prep goes on where one stopped");
@@ -118,6 +121,16 @@ impl Engine {
             Err(Broken::Failed(error)) => Err(error),
             Err(Broken::Stale) => Err(Error::StageStopped),
         }
+    }
+
+    /// Of an object that is too large to hold.
+    async fn hash(&self, key: &Key, size: u64) -> Result<ContentHash, Error> {
+        let mut hash = Sha256::new();
+        let mut pieces = ranges(&self.parts.objects, key, cut(0..size));
+        while let Some(piece) = pieces.next().await {
+            hash.update(&piece?);
+        }
+        Ok(ContentHash::from_bytes(hash.finalize().into()))
     }
 
     async fn in_pieces(

@@ -54,6 +54,10 @@ impl Engine {
     pub(crate) async fn parse(&self, version: &Version) -> Result<(Parsed, Vec<Unit>), Error> {
         let original = Key::original(version.tenant, &version.content_hash);
         let bytes = self.parts.objects.get(&original).await?;
+        // What was changed since it was stored is not what anybody brought.
+        if ContentHash::of(&bytes) != version.content_hash {
+            return Err(objects::Error::Changed { key: original }.into());
+        }
         let hints = Hints {
             filename: Some(version.filename.clone()),
             media_type: version.media_type.clone(),

@@ -3,6 +3,8 @@
 
 mod harm;
 
+mod originals;
+
 mod stores;
 
 mod tenants;
