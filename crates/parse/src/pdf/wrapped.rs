@@ -216,7 +216,8 @@ impl Spacing {
     }
 }
 
-/// Most cells filled, a column of short ones, and no dots that lead to a page number.
+/// Most cells filled, in every column but the first, which may name several rows, one column of
+/// short ones, and no dots that lead to a page number. A gap in a justified line makes a column that hardly any other line has.
 fn reads_as_table(rows: &[Level]) -> bool {
     let columns = rows.first().map_or(0, |row| row.cells.len());
     let filled: usize = rows.iter().map(Level::filled).sum();
@@ -225,7 +226,13 @@ fn reads_as_table(rows: &[Level]) -> bool {
         let cells = rows.iter().map(|row| row.cells[*column].chars().count());
         cells.sum::<usize>() <= rows.len() * SHORT_CELL
     };
+    let is_kept_to = |column: usize| {
+        let below = rows.iter().skip(1);
+        let kept = below.filter(|row| !row.cells[column].is_empty()).count();
+        kept >= 2 && kept * 2 >= rows.len() - 1
+    };
     rows.len() >= LEAST_ROWS
+        && (1..columns).all(is_kept_to)
         && filled * 10 >= rows.len() * columns * 7
         && (0..columns).any(|column| is_short(&column))
         && !all().any(|cell| leads_to_a_page(cell))
