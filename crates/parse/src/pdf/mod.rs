@@ -7,7 +7,8 @@
 //! ```text
 //! sheets ► page ► content (glyphs, rulings) ► fragment (links) ► line ► columns ► order
 //!               ► folded, until the last page is read            (scan, for a picture)
-//! pages ► furniture ► each page: table, aligned (wrapped) ► block ► formula ► passage (heading, figure)
+//! pages ► furniture (edge, running, text_area)
+//!       ► each page: table, aligned (wrapped) ► block ► formula ► passage (heading, figure)
 //!       ► assemble (pieces)
 //! ```
 //!
@@ -49,6 +50,14 @@ mod sheets;
 mod page;
 
 mod folded;
+
+mod page_number;
+
+mod edge;
+
+mod running;
+
+mod text_area;
 
 mod furniture;
 

@@ -157,6 +157,67 @@ fn a_running_head_above_text_is_still_furniture() {
     assert!(parsed.warnings.is_empty());
 }
 
+/// Text of the `n`th page from `y` on, unlike that of any other.
+fn text_from(n: usize, y: u16, size: u8) -> String {
+    let text = |at: u16| format!("What the miller wrote down in {}", 40 * n + usize::from(at));
+    (0..20)
+        .map(|at| line(size, y - 16 * at, &text(at)))
+        .collect()
+}
+
+#[test]
+fn heads_of_their_own_words_over_smaller_print_are_furniture() {
+    let parsed = pages((1..=24).map(|n| {
+        // Every sixth page is a listing, set smaller than the head.
+        let size = if n % 6 == 0 { 8 } else { 10 };
+        let name = format!("{}{}", TITLES[n / 6 % 6], TITLES[n % 6]);
+        let head = line(10, 740, &format!("{name} {}", 40 + n));
+        head + &text_from(n, 700, size)
+    }));
+    assert_eq!(furniture(&parsed).len(), 24);
+}
+
+#[test]
+fn a_title_that_often_comes_first_on_its_page_is_text() {
+    let parsed = pages((1..=24).map(|n| {
+        let text = match n % 4 {
+            0 => line(10, 700, "Examples") + &text_from(n, 676, 10),
+            1 => line(10, 700, "Arguments") + &text_from(n, 676, 10),
+            _ => text_from(n, 700, 10),
+        };
+        line(10, 740, &format!("Almanac of mills {n}")) + &text
+    }));
+    assert_eq!(furniture(&parsed).len(), 24);
+}
+
+#[test]
+fn marks_of_footnotes_do_not_make_their_place_one_of_page_numbers() {
+    let parsed = pages((1..=24).map(|n| {
+        let last = if n % 4 == 0 {
+            line(10, 84, &format!("The year {} ends the page", 1800 + 7 * n))
+        } else {
+            let note = format!("A note below, of the year {}", 1800 + 7 * n);
+            line(6, 84, &(n * 2).to_string()) + &line(8, 80, &format!("      {note}"))
+        };
+        let text = text_from(n, 700, 10) + &line(10, 100, &format!("Sack {}", 5 * n)) + &last;
+        line(10, 740, &format!("Almanac of mills {n}")) + &text
+    }));
+    assert_eq!(furniture(&parsed).len(), 24);
+}
+
+#[test]
+fn the_head_of_a_page_without_text_is_that_of_the_others() {
+    let parsed = pages((1..=6).map(|n| {
+        let text = if n == 4 {
+            String::new()
+        } else {
+            text_from(n, 700, 10)
+        };
+        line(9, 740, "Almanac of mills") + &text + &line(9, 40, &n.to_string())
+    }));
+    assert_eq!(furniture(&parsed).len(), 12);
+}
+
 #[test]
 fn a_document_of_page_numbers_alone_says_that_it_holds_no_text() {
     let numbers: Vec<String> = (1..=6).map(|n| n.to_string()).collect();
