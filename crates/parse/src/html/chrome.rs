@@ -1,7 +1,10 @@
 //! What surrounds the content of a web page, known by its element, role and names.
 
+use super::comment;
 use super::dom::{Dom, Id};
 use super::measure::Measure;
+
+const COMMENT: &str = "comment";
 
 /// Words in names that speak against a node, whatever it holds.
 const AGAINST: &[&str] = &[
@@ -12,7 +15,7 @@ const AGAINST: &[&str] = &[
     "advertisement",
     "agegate",
     "combx",
-    "comment",
+    COMMENT,
     "cookie",
     "consent",
     "disqus",
@@ -156,15 +159,25 @@ pub(super) fn is_unlikely(dom: &Dom, measure: &Measure, id: Id) -> bool {
     }
     let names = telling_names(dom, id);
     let any = |parts: &[&str]| parts.iter().any(|part| names.contains(part));
-    let is_named = any(AGAINST) || any(AGAINST_WHAT_IS_NO_PROSE);
+    let against = heeded(dom, id, AGAINST);
+    let is_named = any(&against) || any(AGAINST_WHAT_IS_NO_PROSE);
     if !is_named || any(FOR_IT) || dom.has_ancestor(id, &["table", "code"]) {
         return false;
     }
     if !is_in_content(dom, id) {
         return true;
     }
-    has_word_of(dom, id, AGAINST)
+    has_word_of(dom, id, &against)
         || has_word_of(dom, id, AGAINST_WHAT_IS_NO_PROSE) && !reads_as_content(dom, measure, id)
+}
+
+/// Which of these words are heeded: a comment that is the author's speaks against nothing.
+fn heeded(dom: &Dom, id: Id, against: &[&'static str]) -> Vec<&'static str> {
+    let is_spared = dom.names(id).contains(COMMENT) && comment::is_the_authors(dom, id);
+    let heeded = against.iter().copied();
+    heeded
+        .filter(|word| !is_spared || *word != COMMENT)
+        .collect()
 }
 
 /// Prose or a heading of the content that is merely called like what is not.
@@ -239,7 +252,7 @@ pub(super) fn weight(dom: &Dom, id: Id) -> f64 {
         "hidden",
         "banner",
         "combx",
-        "comment",
+        COMMENT,
         "com-",
         "contact",
         "footer",
@@ -262,6 +275,7 @@ pub(super) fn weight(dom: &Dom, id: Id) -> f64 {
         "newsletter",
         "cookie",
     ];
+    let bad = heeded(dom, id, BAD);
     let mut weight = 0.0;
     for attribute in ["class", "id"] {
         let name = dom
@@ -275,7 +289,7 @@ pub(super) fn weight(dom: &Dom, id: Id) -> f64 {
         let counts =
             |part: &str| attribute == "id" || !is_in_content(dom, id) || has_word(&name, part);
         let is_bad = |part: &&str| name.contains(*part) && counts(part);
-        if !is_about && BAD.iter().any(is_bad) {
+        if !is_about && bad.iter().any(is_bad) {
             weight -= 25.0;
         }
         if GOOD.iter().any(|part| name.contains(part)) {

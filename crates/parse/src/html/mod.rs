@@ -8,6 +8,7 @@ mod blocks;
 mod charset;
 mod chrome;
 mod clean;
+mod comment;
 mod dom;
 mod guard;
 mod main_content;
@@ -47,6 +48,9 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
         Scope::Page => main_content::keep(&mut dom),
     }
     blocks::write(&dom, &source, &mut out)?;
+    if let Some(warning) = places.warning() {
+        out.warn(warning);
+    }
     Ok(out.finish(Format::Html))
 }
 

@@ -70,6 +70,39 @@ fn prose_of_an_article_is_content_though_it_is_called_a_menu() {
 }
 
 #[test]
+fn an_authors_comment_is_content_and_a_readers_is_not() {
+    let around = |part: &str| read("", &format!("<h1>Title</h1>{PROSE}{PROSE}{part}{PROSE}"));
+    for class in ["comment", "legal-comment", "box comment", "code_comment"] {
+        let text = around(&format!(
+            "<div class='{class}'><p>This norm goes back to the old mills act.</p></div>"
+        ));
+        assert!(text.contains("the old mills act"), "{class}: {text}");
+    }
+    let said = "<p>I once saw a mill like that, it was great!</p>";
+    for part in [
+        format!("<div id='comments'><div class='comment'>{said}</div></div>"),
+        format!("<ol><li class='comment'>{said}</li></ol>"),
+        format!("<div class='comment'>{said}</div><div class='comment'>{said}</div>"),
+        format!("<div class='comment' id='comment-7'>{said}</div>"),
+        format!("<div class='comment'><b class='comment-author'>Ann</b>{said}</div>"),
+        format!("<div class='comment'>{said}<a class='reply' href='/r'>Reply</a></div>"),
+        format!("<div class='comment'><time>yesterday</time>{said}</div>"),
+    ] {
+        let text = around(&part);
+        assert!(!text.contains("I once saw"), "{part}: {text}");
+    }
+}
+
+#[test]
+fn a_comment_may_be_all_there_is() {
+    let text = read("", &format!("<div class='comment'>{PROSE}</div>"));
+    assert!(text.contains("The miller"), "{text}");
+    let bare = format!("<div class='comment'>{PROSE}</div>");
+    let parsed = crate::parse(bare.as_bytes(), &Hints::default(), &Limits::default()).unwrap();
+    assert!(parsed.text.contains("The miller"), "{}", parsed.text);
+}
+
+#[test]
 fn of_a_manual_all_is_read_but_its_navigation() {
     let head = "<meta name='generator' content='mkdocs-1.5.3'>";
     let short = "<div class='menu'><p>Short.</p></div><ul><li><a href='x'>See also</a></li></ul>";
