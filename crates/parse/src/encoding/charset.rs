@@ -27,6 +27,12 @@ impl Charset {
         }
     }
 
+    /// What is said of a text with bytes that mean nothing in this encoding.
+    pub(crate) fn warning(self, lines: u64) -> Option<String> {
+        let name = self.name();
+        (lines > 0).then(|| format!("{lines} lines hold bytes that are not {name}"))
+    }
+
     pub(crate) fn named(name: &str) -> Option<Self> {
         let ours = [Self::Utf32Le, Self::Utf32Be, Self::Dos];
         let found = ours.into_iter().find(|ours| ours.name() == name);

@@ -12,6 +12,29 @@ pub(crate) struct Places {
     /// source go in step where they are the same bytes.
     known: Vec<(u64, u64)>,
     same_bytes: bool,
+    lost: LostLines,
+}
+
+/// How many lines of a text held bytes that are no characters of its encoding.
+#[derive(Debug, Default)]
+struct LostLines {
+    count: u64,
+    /// How many lines have ended, and which was the last to be counted.
+    ended: u64,
+    last: Option<u64>,
+}
+
+impl LostLines {
+    /// Looks at what was decoded next, with bytes `missing` in it or not.
+    fn pass(&mut self, text: &str, missing: bool) {
+        for (nth, part) in text.split('\n').enumerate() {
+            self.ended += u64::from(nth > 0);
+            let is_lost = missing && part.contains(char::REPLACEMENT_CHARACTER);
+            if is_lost && self.last.replace(self.ended) != Some(self.ended) {
+                self.count += 1;
+            }
+        }
+    }
 }
 
 impl Places {
@@ -21,7 +44,13 @@ impl Places {
             charset: Charset::utf_8(),
             known: vec![(0, mark as u64)],
             same_bytes: true,
+            lost: LostLines::default(),
         }
+    }
+
+    /// What is to be said of bytes that are no characters of the encoding, if there were any.
+    pub(crate) fn warning(&self) -> Option<String> {
+        self.charset.warning(self.lost.count)
     }
 
     /// The source range that holds a range of the text, and a little more where the encoding
@@ -103,6 +132,7 @@ impl Decoding {
                 charset,
                 known: vec![(0, mark as u64)],
                 same_bytes: false,
+                lost: LostLines::default(),
             },
         }
     }
@@ -138,15 +168,21 @@ impl Decoding {
 
     fn step(&mut self, bytes: &[u8], last: bool, out: &mut String) {
         let before = out.len();
-        match &mut self.decoder {
-            None => out.push_str(&self.charset.decode(bytes).0),
+        let missing = match &mut self.decoder {
+            None => {
+                let (text, missing) = self.charset.decode(bytes);
+                out.push_str(&text);
+                missing
+            }
             Some(decoder) => {
                 let most = decoder.max_utf8_buffer_length(bytes.len());
                 out.reserve(most.expect("a piece of a text in memory"));
-                let (_, read, _) = decoder.decode_to_string(bytes, out, last);
+                let (_, read, missing) = decoder.decode_to_string(bytes, out, last);
                 debug_assert_eq!(read, bytes.len(), "there is room for all of it");
+                missing
             }
-        }
+        };
+        self.places.lost.pass(&out[before..], missing);
         self.written += (out.len() - before) as u64;
         let source = self.places.known.last().expect("the beginning is known").1;
         let place = (self.written, source + bytes.len() as u64);

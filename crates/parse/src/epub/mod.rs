@@ -54,7 +54,11 @@ fn write_chapter(
             end,
         }
     };
-    html::write_all(&text, &source, limits, out)
+    html::write_all(&text, &source, limits, out)?;
+    if let Some(warning) = places.warning() {
+        out.warn(format!("the chapter `{name}`: {warning}"));
+    }
+    Ok(())
 }
 
 fn package_name(container: &Element) -> Result<String, Error> {

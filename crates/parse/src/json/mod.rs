@@ -28,6 +28,9 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
         out: &mut out,
     };
     walk.section(&value, 1)?;
+    if let Some(warning) = places.warning() {
+        out.warn(warning);
+    }
     if let Some(cause) = damage {
         // Without a word before the damage there is nothing to be read.
         if out.is_empty() {

@@ -244,9 +244,8 @@ impl Stream {
         let lines = self.lines.as_mut().expect("just opened");
         lines.end(&mut |line| blocks.line(line, out))?;
         blocks.end(out)?;
-        if lines.lost() > 0 {
-            let (lost, name) = (lines.lost(), lines.charset().name());
-            out.warn(format!("{lost} lines hold bytes that are not {name}"));
+        if let Some(warning) = lines.charset().warning(lines.lost()) {
+            out.warn(warning);
         }
         Ok(())
     }

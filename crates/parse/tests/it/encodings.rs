@@ -123,3 +123,40 @@ fn a_page_may_declare_an_encoding_with_escapes() {
     let (bytes, _, _) = encoding_rs::ISO_2022_JP.encode(page);
     assert_eq!(text_of(&bytes), "\u{6c34}\u{8eca}");
 }
+
+#[test]
+fn bytes_that_mean_nothing_are_warned_of_in_pages_and_json_as_in_text() {
+    let broken = |before: &str, behind: &str| {
+        let words = "Die Mühle am Fluß mahlt täglich für die Dörfer. ".repeat(3);
+        let first = format!("{before}{words}");
+        let lines = [
+            first.as_bytes(),
+            b" Here \xff it broke, \xfe\n".as_slice(),
+            b" and here \xff",
+            behind.as_bytes(),
+        ];
+        lines.concat()
+    };
+    for (name, bytes) in [
+        ("a.txt", broken("", "\n")),
+        ("a.html", broken("<html><body><p>", "</p></body></html>")),
+        ("a.json", in_one_line(broken("{\"a\": \"", "\"}"))),
+    ] {
+        let parsed = parse::parse(&bytes, &Hints::of_filename(name), &Limits::default());
+        let parsed = parsed.unwrap();
+        assert!(parsed.text.contains('\u{fffd}'), "{name}: {}", parsed.text);
+        let said: Vec<_> = parsed.warnings.iter().map(|w| &*w.message).collect();
+        let lines = if name == "a.json" { 1 } else { 2 };
+        let expected = format!("{lines} lines hold bytes that are not UTF-8");
+        assert_eq!(said, [expected], "{name}");
+    }
+    let whole = "<p>A sign of its own: \u{fffd}</p>".as_bytes();
+    let parsed = parse::parse(whole, &Hints::of_filename("a.html"), &Limits::default());
+    assert_eq!(parsed.unwrap().warnings, []);
+}
+
+/// Strings in JSON go over no line end.
+fn in_one_line(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.retain(|byte| *byte != b'\n');
+    bytes
+}
