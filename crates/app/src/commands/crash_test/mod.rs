@@ -73,10 +73,9 @@ pub async fn run(config: &Config, args: &CrashTest) -> anyhow::Result<ExitCode> 
     let deaths = deaths(&passed);
     let mut report = Report::new(args.json, &trials.calm, &passed);
     report.begin(deaths.len())?;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut outcomes = stream::iter(deaths)
         .map(|death| trials.one(death))
-        .buffered(cores * AT_ONCE_PER_CORE);
+        .buffered(at_once());
     // To the last of them, whatever happens: each removes what it has made.
     let mut broke = None;
     while let Some(outcome) = outcomes.next().await {
@@ -91,6 +90,11 @@ pub async fn run(config: &Config, args: &CrashTest) -> anyhow::Result<ExitCode> 
         None if trials.stop.is_cancelled() => Err(interrupted()),
         None => report.finish(),
     }
+}
+
+fn at_once() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    cores * AT_ONCE_PER_CORE
 }
 
 fn interrupted() -> anyhow::Error {

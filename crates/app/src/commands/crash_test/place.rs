@@ -25,6 +25,7 @@ use super::judge::State;
 
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 const TRIES: u32 = 50;
+const LEAST_CONNECTIONS: u32 = 4;
 
 /// A folder of its own, with its configuration, and a schema where the catalog is PostgreSQL.
 pub struct Place {
@@ -77,6 +78,8 @@ impl Place {
         let mut config = config.clone();
         config.data = folder.path().join("data");
         config.catalog.url = schema.as_ref().map(Scratch::url).unwrap_or_default();
+        // As many in all as one server would hold: the database may allow no more.
+        config.catalog.connections = share(config.catalog.connections);
         // A server of the trial's is nobody else's.
         config.listen = (Ipv4Addr::LOCALHOST, 0).into();
         let place = Self {
@@ -183,6 +186,12 @@ impl Place {
             .close()
             .context("the trial's folder could not be removed")
     }
+}
+
+/// Of the connections, for one of the trials that run at a time.
+fn share(connections: u32) -> u32 {
+    let trials = u32::try_from(super::at_once()).unwrap_or(u32::MAX);
+    (connections / trials).max(LEAST_CONNECTIONS)
 }
 
 /// A child that was killed may still be writing its last when its folder is removed.
