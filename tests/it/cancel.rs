@@ -164,6 +164,52 @@ async fn a_job_killed_while_it_lists_and_then_canceled_leaves_nothing_on_postgre
     }
 }
 
+/// Where `jobs cancel` may be killed while something is left to remove.
+const AMID_A_CANCEL: [&str; 3] = [
+    "catalog.begin_cancel:after:1",
+    "catalog.heartbeat_cancel:after:1",
+    "catalog.forget_versions:before:1",
+];
+
+/// The job whose cancel was killed there, and nobody is at it.
+fn killed_while_canceling(mill: &Mill, point: &str) -> String {
+    let folder = Folder::of(&[
+        ("a.md", "The weir is mended."),
+        ("b.md", "The race is dry."),
+    ]);
+    mill.ingest(folder.path());
+    let jobs = mill.lines(&["jobs", "list", "--json"]);
+    let job = text(&jobs[0]["job_id"]).to_owned();
+    let mut cancel = mill.command(&["jobs", "cancel", &job]);
+    let died = cancel.env("GRISTMILL_CRASH_AT", point).output();
+    assert!(!died.expect("it starts").status.success(), "{point}");
+    let status = mill.ok(&["status"]);
+    let stands = status.lines().find(|line| line.contains(&job));
+    let stands = stands.expect("it is not over");
+    assert!(stands.contains(" stalled, heard from "), "{stands}");
+    let finish = format!("`gristmill jobs cancel {job}`");
+    assert!(stands.contains(&finish), "{stands}");
+    assert!(stands.contains("`gristmill serve`"), "{stands}");
+    job
+}
+
+#[tokio::test]
+async fn a_cancel_that_was_killed_says_so_and_ends_in_the_ways_it_says() {
+    for point in AMID_A_CANCEL {
+        let mill = Mill::sqlite();
+        let job = killed_while_canceling(&mill, point);
+        let said = mill.ok(&["jobs", "cancel", &job]);
+        assert!(said.contains("canceled (Canceled by user)"), "{said}");
+        assert!(!mill.ok(&["status"]).contains(&job), "it is over");
+
+        let mill = Mill::sqlite();
+        let job = killed_while_canceling(&mill, point);
+        let server = Server::start(&mill, &[]);
+        let gone = |job: &Value| job["standing"]["state"] == "canceled";
+        server.until(&format!("/v1/jobs/{job}"), gone).await;
+    }
+}
+
 /// Looks into every store, at what answers and what does not.
 async fn nothing_else_is_left(mill: &Mill, documents: usize, canceled: &str) {
     let data = mill.data();

@@ -1,8 +1,10 @@
 //! Jobs at a terminal: each command says where the job stands after it, and so does `status`.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::mill::{Folder, Mill, text};
+use testkit::double::{Answer, Double};
+
+use crate::mill::{Folder, Mill, embeds_at, path, text};
 use crate::server::Server;
 
 #[tokio::test]
@@ -34,4 +36,82 @@ async fn a_job_is_paused_resumed_and_canceled_and_says_each_time_what_it_waits_f
     }
     assert!(!mill.ok(&["status"]).contains(job), "it is over");
     assert!(!mill.run(&["jobs", "pause", job]).status.success());
+}
+
+/// Taken in whole and nothing done with it; the job's id.
+fn killed_once_taken_in(mill: &Mill, folder: &Folder) -> String {
+    let mut ingest = mill.command(&["ingest", path(folder.path())]);
+    ingest.env("GRISTMILL_CRASH_AT", "catalog.admit_batch:after:1");
+    let died = ingest.output().expect("it starts");
+    assert!(!died.status.success());
+    let jobs = mill.lines(&["jobs", "list", "--json"]);
+    text(&jobs[0]["job_id"]).to_owned()
+}
+
+async fn nothing_says_that_a_resumed_job_is_paused(mill: &Mill) {
+    let folder = Folder::of(&[
+        ("a.md", "The hopper is full."),
+        ("b.md", "The sluice is shut."),
+    ]);
+    let job = killed_once_taken_in(mill, &folder);
+    mill.ok(&["jobs", "pause", &job]);
+    let server = Server::start(mill, &[]);
+    let held_back = |status: &Value| status["work_waiting"] == 2;
+    server.until("/v1/status", held_back).await;
+    drop(server);
+
+    mill.ok(&["jobs", "resume", &job]);
+    let status = mill.ok(&["status"]);
+    assert!(status.contains("(0 of them waiting)"), "{status}");
+    assert!(status.contains("2 ready (0 of it stalled)"), "{status}");
+    for told in [status, mill.ok(&["runs"]), mill.ok(&["runs", "--json"])] {
+        assert!(!told.contains("paused"), "{told}");
+    }
+    let server = Server::start(mill, &[]);
+    let done = |job: &Value| job["status"] == "completed";
+    server.until(&format!("/v1/jobs/{job}"), done).await;
+}
+
+#[tokio::test]
+async fn once_a_job_is_resumed_nothing_says_that_it_is_paused() {
+    nothing_says_that_a_resumed_job_is_paused(&Mill::sqlite()).await;
+}
+
+#[tokio::test]
+async fn once_a_job_is_resumed_nothing_says_that_it_is_paused_on_postgres() {
+    nothing_says_that_a_resumed_job_is_paused(&Mill::postgres().await).await;
+}
+
+/// One of its two documents is there already, and the service never answers for the other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_says_how_fast_it_goes_and_what_is_left_while_somebody_is_at_it() {
+    let double = Double::start(vec![]).await;
+    double.refuse("sluice", Answer::silence());
+    let url = double.url();
+    let mill = Mill::sqlite();
+    let server = Server::start(&mill, &embeds_at(&url));
+    let folder = Folder::of(&[("a.md", "The hopper is full.")]);
+    mill.ok(&["ingest", path(folder.path())]);
+    folder.write("b.md", "The sluice is shut.");
+    let body = json!({ "kb": "default", "folder": { "roots": [folder.path()] } });
+    let job = server.post("/v1/jobs", &body).await;
+    let job = text(&job["job_id"]);
+    mill.ok(&["jobs", "start", job]);
+
+    let of_job = format!("/v1/jobs/{job}");
+    let is_known = |job: &Value| job["pace"]["seconds_left"].is_u64();
+    let pace = &server.until(&of_job, is_known).await["pace"];
+    assert!(pace["documents_per_second"].as_f64() > Some(0.0), "{pace}");
+    assert!(pace["chunks_per_second"].is_f64(), "{pace}");
+    let shown: Value = serde_json::from_str(&mill.ok(&["jobs", "show", job])).expect("JSON");
+    assert!(is_known(&shown), "{shown}");
+    let status = mill.ok(&["status"]);
+    assert!(status.contains(" documents/s, "), "{status}");
+    assert!(status.contains(" chunks/s, about "), "{status}");
+
+    mill.ok(&["jobs", "pause", job]);
+    let pace = &server.get(&of_job).await["pace"];
+    assert!(pace["documents_per_second"].is_f64(), "{pace}");
+    assert_eq!(pace["seconds_left"], Value::Null, "nobody knows");
+    assert!(!mill.ok(&["status"]).contains("left"));
 }

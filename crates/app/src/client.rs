@@ -153,7 +153,9 @@ async fn problem(status: StatusCode, body: Body) -> anyhow::Error {
     let bytes = axum::body::to_bytes(body, LONGEST_PROBLEM).await;
     let bytes = bytes.unwrap_or_default();
     match serde_json::from_slice::<ProblemBody>(&bytes) {
-        Ok(problem) => hinted(problem.detail, problem.hint.unwrap_or_default()),
+        Ok(problem) => Hinted::new(problem.detail, problem.hint.unwrap_or_default())
+            .coded(problem.code)
+            .into(),
         Err(_) => hinted(format!("the server answered {status}"), "see its log"),
     }
 }

@@ -7,6 +7,8 @@ use std::fmt;
 pub struct Hinted {
     message: String,
     hint: String,
+    /// Of a problem the API answered with.
+    code: Option<String>,
 }
 
 impl fmt::Display for Hinted {
@@ -23,6 +25,14 @@ impl Hinted {
         Self {
             message: message.into(),
             hint: hint.into(),
+            code: None,
+        }
+    }
+
+    pub fn coded(self, code: String) -> Self {
+        Self {
+            code: Some(code),
+            ..self
         }
     }
 }
@@ -53,6 +63,12 @@ pub fn hint(error: &anyhow::Error) -> &str {
         .map(|hint| hint.hint.as_str())
         .filter(|hint| !hint.is_empty());
     said.unwrap_or_else(|| usual_hint(error))
+}
+
+/// What kind of problem the API answered with.
+pub fn code(error: &anyhow::Error) -> Option<&str> {
+    let answered = error.downcast_ref::<Hinted>()?;
+    answered.code.as_deref()
 }
 
 /// What usually helps, where nobody above the cause knew better.

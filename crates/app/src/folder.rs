@@ -140,6 +140,27 @@ impl Folder {
             .with_context(|| format!("cannot find `{}`", path.display()))
     }
 
+    /// Moves the index out of the way, whole, for whoever wants to look into it; says where to.
+    /// The next to open the folder begins with an empty one.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is where it becomes an effect"
+    )]
+    pub fn set_index_aside(&self, _ours: &Lock) -> anyhow::Result<PathBuf> {
+        let when = chrono::Utc::now().format("%Y%m%dT%H%M%S%3fZ");
+        let (index, aside) = (
+            self.join(INDEX),
+            self.join(&format!("{INDEX}.damaged-{when}")),
+        );
+        let moved = durable::effect_blocking("app.set_index_aside", || {
+            fs::rename(&index, &aside)?;
+            File::open(&self.path)?.sync_all()
+        });
+        let told = || format!("cannot move `{}` to `{}`", index.display(), aside.display());
+        moved.with_context(told)?;
+        Ok(aside)
+    }
+
     /// Writes a small file whole or not at all: beside, synced, then renamed.
     #[expect(clippy::disallowed_methods, reason = "the caller makes it an effect")]
     pub fn write_whole(&self, name: &str, text: &str) -> anyhow::Result<()> {
@@ -168,6 +189,8 @@ impl Folder {
 }
 
 const CATALOG: &str = "catalog.db";
+/// The folder of the index's store.
+pub const INDEX: &str = "index";
 
 #[expect(
     clippy::disallowed_methods,

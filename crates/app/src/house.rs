@@ -17,7 +17,8 @@ use web::auth::{Keys, Reach, password};
 use web::{Gateway, Parts, Settings};
 
 use crate::config::{self, Config};
-use crate::folder::{Folder, Lock};
+use crate::explain::Hinted;
+use crate::folder::{Folder, INDEX, Lock};
 use crate::{embedding, identity, reranking, secrets};
 
 /// Asks this program to parse one document after another inside the sandbox.
@@ -175,14 +176,18 @@ pub fn catalog_settings(folder: &Folder, config: &Config) -> catalog::Settings {
 }
 
 async fn open_index(folder: &Folder) -> anyhow::Result<index::Index> {
-    let text = folder.join("text");
-    index::Index::open(
-        index::Settings::default(),
-        store(&folder.join("index"))?,
-        text,
-    )
-    .await
-    .context("cannot open the index")
+    let store = store(&folder.join(INDEX))?;
+    let opened = index::Index::open(index::Settings::default(), store, folder.join("text"));
+    opened.await.map_err(|error| {
+        let hint = match error.is_damage() {
+            true => {
+                "`gristmill repair` sets them aside and makes the index again from the originals; \
+                 or put the data folder back from a backup"
+            }
+            false => "",
+        };
+        anyhow::Error::new(error).context(Hinted::new("cannot open the index", hint))
+    })
 }
 
 /// A folder as an object store whose writes are on the disk before they count.
@@ -299,7 +304,7 @@ const fn minutes(n: u64) -> Duration {
 fn engine_settings(folder: &Folder, config: &Config) -> engine::Settings {
     engine::Settings {
         local: Some(Local {
-            index: folder.join("index"),
+            index: folder.join(INDEX),
             objects: folder.join("objects"),
             beside: vec![folder.join(secrets::FILE)],
         }),

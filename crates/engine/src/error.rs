@@ -64,6 +64,15 @@ pub enum Error {
     },
     #[error("a stage stopped before it answered")]
     StageStopped,
+    #[error(
+        "unit {unit} was cut into {made} chunks and the index holds {held}: it has lost what it \
+         was given"
+    )]
+    NotAllIndexed {
+        unit: model::UnitName,
+        made: u64,
+        held: u64,
+    },
     #[error("object `{key}` is not UTF-8 text")]
     NotText { key: objects::Key },
     #[error(transparent)]
@@ -81,6 +90,9 @@ pub enum Error {
     #[error(transparent)]
     Series(#[from] series::Error),
 }
+
+/// On a run: chunks that were durable are in the index no more.
+pub const CHUNKS_LOST: &str = "chunks_lost";
 
 /// How soon to look again whether a paused job goes on.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -102,9 +114,10 @@ impl Error {
                 after: PAUSE,
             },
             Self::CalledOff { why } => Disposition::Stop { why },
-            Self::OtherModel { .. } | Self::BeyondModel { .. } | Self::NotText { .. } => {
-                Disposition::Halt
-            }
+            Self::OtherModel { .. }
+            | Self::BeyondModel { .. }
+            | Self::NotAllIndexed { .. }
+            | Self::NotText { .. } => Disposition::Halt,
             Self::BadRequest { .. }
             | Self::NoReranker
             | Self::NoOffice
@@ -157,6 +170,11 @@ impl Error {
                 "too_long_for_model",
                 "set embedding.max_tokens to what the model reads, build a new generation with \
                  shorter chunks (`gristmill generations build --target`), and ingest the file again",
+            ),
+            _ if matches!(self, Self::NotAllIndexed { .. }) => (
+                CHUNKS_LOST,
+                "replay the dead letter: it begins again from the original; `gristmill verify` \
+                 names what else the index has lost",
             ),
             Disposition::Reject if matches!(self, Self::Embedding(_)) => (
                 "refused_by_model",
@@ -211,6 +229,11 @@ fn of_index(error: &index::Error) -> Disposition {
                 "the index has stopped ({}); start the server again once that is mended",
                 innermost(error)
             ),
+            after: STOPPED,
+        },
+        // No fault of the work, which goes on by itself once the index is whole again.
+        Index::Damaged { .. } => Disposition::Wait {
+            why: format!("{error}; stop the server and run `gristmill repair`"),
             after: STOPPED,
         },
         error if error.is_transient() => Disposition::Retry { after: None },

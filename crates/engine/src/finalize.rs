@@ -1,10 +1,10 @@
 //! The last step: the root hash over what the index really holds, then the flip.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use catalog::{Activation, Claim, RunStats, UnitRow, Version};
 use index::{Fence, Flush, Space, UnitPlace};
-use model::FollowUps;
+use model::{FollowUps, UnitName};
 
 use crate::objects::Key;
 use crate::{Engine, Error, pieces};
@@ -32,6 +32,8 @@ impl Engine {
         let flush = sealed.durable().await?;
         let snapshot = self.parts.index.snapshot(flush).await?;
         let texts = snapshot.texts_of(space, version.id).await?;
+        let held = texts.iter().map(|(unit, ..)| unit);
+        check_all_there(&units, held)?;
         let root_hash = pipeline::link::root_hash(texts.into_iter());
         let activation = Activation {
             version: version.id,
@@ -87,6 +89,30 @@ impl Engine {
     /// A view of the index that holds everything the catalog calls active.
     pub(crate) async fn view(&self, at_least: u64) -> Result<index::Snapshot, Error> {
         Ok(self.parts.index.snapshot(Flush(at_least)).await?)
+    }
+}
+
+/// An index that was lost or set back while the run was under way holds less than the units
+/// were marked for. Nobody could tell afterwards, once the root hash was made of that.
+fn check_all_there<'a>(
+    units: &[UnitRow],
+    chunks: impl Iterator<Item = &'a UnitName>,
+) -> Result<(), Error> {
+    let mut held: HashMap<&UnitName, u64> = HashMap::new();
+    for unit in chunks {
+        *held.entry(unit).or_default() += 1;
+    }
+    let lacking = units
+        .iter()
+        .map(|unit| (unit, held.get(&unit.name).copied().unwrap_or_default()))
+        .find(|(unit, held)| unit.chunks != *held);
+    match lacking {
+        None => Ok(()),
+        Some((unit, held)) => Err(Error::NotAllIndexed {
+            unit: unit.name.clone(),
+            made: unit.chunks,
+            held,
+        }),
     }
 }
 

@@ -56,7 +56,7 @@ use sandbox::Sandbox;
 use tokio::sync::{RwLock, broadcast, watch};
 
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use error::{Disposition, Error};
+pub use error::{CHUNKS_LOST, Disposition, Error};
 pub use figures::Figures;
 pub use objects::Objects;
 pub use pieces::{Reads, Said};

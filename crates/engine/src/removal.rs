@@ -5,6 +5,8 @@
 //! waits, at each of the stores that only write down what is gone, until it has left the files.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::time::Duration;
 
 use catalog::{LiveFilter, Removing};
 use index::{Gone, Space};
@@ -12,6 +14,10 @@ use model::{DocumentId, JobId, TenantId, UserId};
 
 use crate::objects::Key;
 use crate::{Engine, Error};
+
+/// How often whoever cancels says so, and how long that is believed.
+const BEAT: Duration = Duration::from_secs(5);
+const BELIEVED: Duration = Duration::from_secs(15);
 
 /// What a purge took away, and what a scan of every store finds of it afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,12 +70,41 @@ impl Engine {
         self.finish_cancel(tenant, job).await
     }
 
-    /// The rest of a cancel that was begun; somebody else may be at it too.
+    /// The rest of a cancel that was begun; somebody else may be at it too. Says from time to
+    /// time that it is at it, and at once when it is not any more.
     pub(crate) async fn finish_cancel(
         &self,
         tenant: TenantId,
         job: JobId,
     ) -> Result<catalog::Job, Error> {
+        let finished = tokio::select! {
+            finished = self.remove_the_rest(tenant, job) => finished,
+            never = self.beat_for_cancel(tenant, job) => match never {},
+        };
+        if finished.is_err() {
+            self.heard_of_cancel(tenant, job, Duration::ZERO).await;
+        }
+        finished
+    }
+
+    /// Until it is dropped.
+    async fn beat_for_cancel(&self, tenant: TenantId, job: JobId) -> Infallible {
+        loop {
+            self.heard_of_cancel(tenant, job, BELIEVED).await;
+            tokio::time::sleep(BEAT).await;
+        }
+    }
+
+    /// Only shown: what is removed is removed whether or not it can be told.
+    async fn heard_of_cancel(&self, tenant: TenantId, job: JobId, lease: Duration) {
+        let (catalog, now) = (&self.parts.catalog, self.parts.clock.now());
+        let told = catalog.heartbeat_cancel(tenant, job, lease, now).await;
+        if let Err(error) = told {
+            tracing::warn!(job_id = %job, %error, "heartbeat of a cancel failed");
+        }
+    }
+
+    async fn remove_the_rest(&self, tenant: TenantId, job: JobId) -> Result<catalog::Job, Error> {
         const AT_ONCE: u32 = 100;
         let catalog = &self.parts.catalog;
         let now = || self.parts.clock.now();

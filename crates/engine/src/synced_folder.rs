@@ -17,8 +17,9 @@ use futures::stream::BoxStream;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
+    CopyOptions, Error, GetOptions, GetRange, GetResult, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, ObjectStoreExt as _, PutMultipartOptions, PutOptions, PutPayload, PutResult,
+    RenameOptions, Result,
 };
 
 #[derive(Debug)]
@@ -60,6 +61,21 @@ impl SyncedFolder {
         })
     }
 
+    /// Bytes behind the end of a file that was cut short are gone, whatever is tried again. The
+    /// store below does not tell that from a disk that does not answer.
+    async fn told_apart(&self, at: &Path, range: Option<GetRange>, error: Error) -> Error {
+        let Ok(meta) = self.files.head(at).await else {
+            return error;
+        };
+        match range.map(|range| range.as_range(meta.size)) {
+            Some(Err(_)) => Error::NotFound {
+                path: at.to_string(),
+                source: Box::new(error),
+            },
+            _ => error,
+        }
+    }
+
     /// The folder an object goes to is there and stays.
     async fn make_way(&self, to: &Path) -> Result<()> {
         let folder = self.files.path_to_filesystem(to)?;
@@ -69,11 +85,10 @@ impl SyncedFolder {
             None => Ok(()),
         };
         let done = tokio::task::spawn_blocking(work).await;
-        let failed =
-            |source: Box<dyn std::error::Error + Send + Sync>| object_store::Error::Generic {
-                store: "folder",
-                source,
-            };
+        let failed = |source: Box<dyn std::error::Error + Send + Sync>| Error::Generic {
+            store: "folder",
+            source,
+        };
         done.map_err(|error| failed(Box::new(error)))?
             .map_err(|error| failed(Box::new(error)))
     }
@@ -162,7 +177,13 @@ impl ObjectStore for SyncedFolder {
     }
 
     async fn get_opts(&self, at: &Path, options: GetOptions) -> Result<GetResult> {
-        self.files.get_opts(at, options).await
+        let range = options.range.clone();
+        match self.files.get_opts(at, options).await {
+            Err(error @ Error::Generic { .. }) if range.is_some() => {
+                Err(self.told_apart(at, range, error).await)
+            }
+            got => got,
+        }
     }
 
     fn delete_stream(

@@ -39,6 +39,9 @@ pub enum Error {
         #[source]
         source: Arc<tantivy::TantivyError>,
     },
+    /// Read again they are no better. What they held can be made again from the originals.
+    #[error("files of the index are damaged: {why}")]
+    Damaged { why: String },
     #[error("a stored {what} cannot be read: {why}")]
     Corrupt { what: &'static str, why: String },
     #[error("the index has format {found}; this program reads {known}")]
@@ -58,6 +61,24 @@ impl Error {
     pub(crate) fn corrupt(what: &'static str, why: impl Into<String>) -> Self {
         let why = why.into();
         Self::Corrupt { what, why }
+    }
+
+    /// Of a store that nobody else has open: what keeps it from being opened, other than the
+    /// machine, is in its files.
+    pub(crate) fn at_opening(self) -> Self {
+        match &self {
+            Self::Store { source, .. } if !self.is_transient() => Self::Damaged {
+                why: told_by(source),
+            },
+            Self::Corrupt { .. } => Self::Damaged {
+                why: self.to_string(),
+            },
+            _ => self,
+        }
+    }
+
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged { .. })
     }
 
     /// Whether the index answers no more until it is opened anew: its store is gone, or a
@@ -134,11 +155,29 @@ pub(crate) trait Doing<T> {
 
 impl<T> Doing<T> for Result<T, slatedb::Error> {
     fn doing(self, doing: &'static str) -> Result<T, Error> {
-        self.map_err(|source| Error::Store {
-            doing,
-            source: Arc::new(source),
+        self.map_err(|source| match source.kind() {
+            slatedb::ErrorKind::Data => Error::Damaged {
+                why: told_by(&source),
+            },
+            _ => Error::Store {
+                doing,
+                source: Arc::new(source),
+            },
         })
     }
+}
+
+/// The innermost cause, which names the file, in one line and without its kind.
+fn told_by(error: &slatedb::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    let said = cause.to_string();
+    let said = said.lines().next().unwrap_or_default();
+    let kinds = ["Data error: ", "Internal error: ", "Invalid error: "];
+    let bare = kinds.iter().find_map(|kind| said.strip_prefix(kind));
+    bare.unwrap_or(said).to_owned()
 }
 
 impl<T> Doing<T> for Result<T, tantivy::TantivyError> {

@@ -40,6 +40,15 @@ impl Index {
         objects: Arc<dyn ObjectStore>,
         text_folder: PathBuf,
     ) -> Result<Self, Error> {
+        let opened = Self::open_here(settings, objects, text_folder).await;
+        opened.map_err(Error::at_opening)
+    }
+
+    async fn open_here(
+        settings: Settings,
+        objects: Arc<dyn ObjectStore>,
+        text_folder: PathBuf,
+    ) -> Result<Self, Error> {
         let files = Files::new(Arc::clone(&objects));
         let db = store::open(&settings, objects).await?;
         let shelf = Shelf::open(text_folder, settings.open_texts, &db).await?;

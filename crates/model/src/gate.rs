@@ -13,11 +13,14 @@ pub enum Gate {
     Stop(&'static str),
 }
 
+/// Why the work of a paused job waits.
+pub const PAUSED: &str = "the job is paused";
+
 /// A run without a job is always let through: pass `None`.
 pub fn gate(job: Option<JobStatus>) -> Gate {
     match job {
         None | Some(JobStatus::Running) => Gate::Go,
-        Some(JobStatus::Paused) => Gate::Wait("the job is paused"),
+        Some(JobStatus::Paused) => Gate::Wait(PAUSED),
         Some(JobStatus::NotStarted | JobStatus::Canceled) => Gate::Stop("the job was canceled"),
         // Runs a job started before it ended are finished, not dropped.
         Some(JobStatus::Completed | JobStatus::Failed) => Gate::Go,

@@ -32,7 +32,7 @@ pub mod trace;
 
 pub use atom::{Atom, AtomKind, Gap, Link, PageSize, Parsed, Table, Warning};
 pub use chunk::Chunk;
-pub use gate::{Gate, gate};
+pub use gate::{Gate, PAUSED, gate};
 pub use hash::ContentHash;
 pub use id::{
     ApiKeyId, DocumentId, GenerationId, JobId, KbId, RunId, SourceId, TenantId, UploadId, UserId,

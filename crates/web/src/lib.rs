@@ -20,6 +20,7 @@ mod listen;
 mod mcp;
 pub mod network;
 mod ops;
+pub mod pace;
 pub mod paging;
 pub mod problem;
 mod server;

@@ -16,6 +16,9 @@ use engine::delegation::BUSY;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+/// Files of the index are not what was written.
+pub const INDEX_DAMAGED: &str = "index_damaged";
+
 /// What went wrong, as a caller sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ProblemBody {
@@ -196,6 +199,9 @@ impl From<engine::Error> for Problem {
         if let engine::Error::OtherModel { .. } | engine::Error::BeyondModel { .. } = error {
             return Self::conflict(error.to_string());
         }
+        if let engine::Error::Index(index::Error::Damaged { .. }) = error {
+            return damaged(&error);
+        }
         if let engine::Error::NoReranker = error {
             return Self::unprocessable(error.to_string())
                 .hint("leave `rerank` out, or have rerank.url and rerank.model set");
@@ -242,6 +248,16 @@ fn usual_hint(code: &str) -> Option<&'static str> {
         "conflict" => Some("look at how it stands now, then decide again"),
         _ => None,
     }
+}
+
+/// Nothing that is asked for can mend it, so whoever runs the server must.
+fn damaged(error: &engine::Error) -> Problem {
+    tracing::error!(%error, "request failed");
+    let detail = error.to_string();
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, INDEX_DAMAGED, detail).hint(
+        "`gristmill repair`, with the server stopped, sets the index aside and makes it again \
+         from the originals; or put the data folder back from a backup",
+    )
 }
 
 /// Of a search by meaning alone: one by words as well would have been answered.

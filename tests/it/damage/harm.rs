@@ -70,6 +70,8 @@ pub enum Harm {
     ChangeUnread,
     LoseUnreadVersion,
     LoseUnreadRun,
+    /// With the id of one of the documents a job removed, by place.
+    OfRemoved(usize, &'static str),
     /// With the document's id, and its job has counted what is not there any more.
     OfRun(&'static str),
     /// A count of status, by kind.
@@ -124,6 +126,24 @@ pub const HARMS: &[Harm] = &[
     OfDocument("UPDATE documents SET latest_version = zeroblob(16) WHERE id = $1"),
     OfDocument("UPDATE documents SET ledger_head = zeroblob(32) WHERE id = $1"),
     OfDocument("UPDATE documents SET removed_at = '2101-01-01T00:00:00+00:00' WHERE id = $1"),
+    OfDocument("UPDATE documents SET removed_order = 't' WHERE id = $1"),
+    OfDocument("UPDATE documents SET removed_at = '1', removed_order = 'u' WHERE id = $1"),
+    OfDocument(
+        "UPDATE documents SET removed_at = '2101-01-01T00:00:00+00:00', removed_order = 'u'
+         WHERE id = $1",
+    ),
+    OfDocument("UPDATE documents SET source_id = zeroblob(16) WHERE id = $1"),
+    OfDocument("DELETE FROM witnesses WHERE owner = $1"),
+    OfDocument("UPDATE witnesses SET facts = '{}' WHERE owner = $1"),
+    OfDocument("UPDATE witnesses SET sum = zeroblob(7) WHERE owner = $1"),
+    OfDocument("UPDATE witnesses SET owner = zeroblob(16) WHERE owner = $1"),
+    Harm::OfRemoved(0, "DELETE FROM job_removals WHERE document_id = $1"),
+    Harm::OfRemoved(
+        1,
+        "UPDATE job_removals SET before_order = 't' WHERE document_id = $1",
+    ),
+    Harm::OfRemoved(2, "UPDATE documents SET removed_at = NULL WHERE id = $1"),
+    Harm::OfRemoved(3, "DELETE FROM documents WHERE id = $1"),
     OfDocument("DELETE FROM activations WHERE document_id = $1"),
     OfDocument("UPDATE activations SET number = number + 1000 WHERE document_id = $1"),
     OfDocument("UPDATE activations SET chunks = chunks + 1 WHERE document_id = $1"),
@@ -302,13 +322,14 @@ impl Harm {
         )
     }
 
-    /// Whether it harms one of the documents that cannot be read, and which.
-    pub fn unread(self) -> Option<usize> {
+    /// Whether it harms one of the documents that do not answer, and which.
+    pub fn silent(self) -> Option<usize> {
         match self {
             Self::LoseUnread => Some(0),
             Self::ChangeUnread => Some(1),
             Self::LoseUnreadVersion => Some(2),
             Self::LoseUnreadRun => Some(3),
+            Self::OfRemoved(at, _) => Some(4 + at),
             _ => None,
         }
     }
@@ -328,6 +349,7 @@ impl Harm {
                 let sql = "DELETE FROM ingestion_runs WHERE document_id = $1";
                 stores.execute_again(sql, target.document).await;
             }
+            Self::OfRemoved(_, sql) => stores.execute_again(sql, target.document).await,
             Self::Miscount(kind, change) => {
                 stores.miscount(kind, change).await;
                 expected = Expected::Tally(kind.to_owned());

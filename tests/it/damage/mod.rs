@@ -3,6 +3,8 @@
 
 mod harm;
 
+mod index_files;
+
 mod originals;
 
 mod stores;
@@ -77,6 +79,32 @@ fn unread(mill: &Mill) -> Vec<Target> {
         .to_vec()
 }
 
+/// Takes in files and removes them, as their folder shows them no more.
+fn removed(mill: &Mill) -> Vec<Target> {
+    let names = ["0.md", "1.md", "2.md", "3.md"];
+    let folder = Folder::of(&[]);
+    for name in names {
+        folder.write(name, &format!("# {name}\n\nThis mill was closed.\n"));
+    }
+    mill.ok(&["ingest", path(folder.path())]);
+    let documents = mill.lines(&["documents", "--json"]);
+    for name in names {
+        std::fs::remove_file(folder.file(name)).unwrap();
+    }
+    // Twice, so that two jobs have a part in it.
+    for _ in 0..2 {
+        mill.ok(&["ingest", path(folder.path()), "--remove-missing"]);
+    }
+    let place = format!("{}/", path(folder.path()));
+    let is_it = |row: &&serde_json::Value| {
+        let uri = text(&row["source_uri"]);
+        uri.contains(&place) && uri.ends_with(".md")
+    };
+    let removed: Vec<Target> = documents.iter().filter(is_it).map(Target::read).collect();
+    assert_eq!(removed.len(), names.len());
+    removed
+}
+
 /// The engine alone, on a data folder nobody else holds.
 struct House {
     engine: Engine,
@@ -149,7 +177,7 @@ struct Round {
     seed: u64,
     harms: Vec<Harm>,
     targets: Vec<Target>,
-    unread: Vec<Target>,
+    silent: Vec<Target>,
 }
 
 impl Round {
@@ -163,7 +191,7 @@ impl Round {
         let mut lasting = BTreeSet::new();
         let mut chunks = Vec::new();
         for (harm, target) in self.harms.iter().zip(&self.targets) {
-            let target = harm.unread().map_or(target, |at| &self.unread[at]);
+            let target = harm.silent().map_or(target, |at| &self.silent[at]);
             let done = harm.to(&mut stores, target, random).await;
             expected.extend(done.expected.clone());
             chunks.extend(done.chunk.map(|chunk| (*harm, chunk)));
@@ -222,7 +250,8 @@ async fn every_damage_is_named_and_nothing_else_and_repair_brings_the_digest_bac
             "--json",
         ]);
     }
-    let unread = unread(&mill);
+    let mut silent = unread(&mill);
+    silent.extend(removed(&mill));
     let clean = &mill.lines(&["verify", "--json"])[0];
     assert_eq!(clean["disagreements"], json!([]));
     let digest = text(&clean["digest"]).to_owned();
@@ -238,7 +267,7 @@ async fn every_damage_is_named_and_nothing_else_and_repair_brings_the_digest_bac
             seed,
             harms: harms.to_vec(),
             targets: targets.clone(),
-            unread: unread.clone(),
+            silent: silent.clone(),
         };
         round.run(&mill.data(), &digest, &mut random).await;
     }

@@ -11,7 +11,7 @@ use crate::folder::{Claimed, Folder};
 use crate::session::{Needs, Session};
 use crate::{embedding, reranking};
 
-use super::{print_line, print_text};
+use super::{damaged_index, print_line, print_text};
 
 struct Check {
     name: &'static str,
@@ -133,7 +133,10 @@ async fn stores(config: &Config) -> Check {
             "open, with {tenants} tenants, the first of which has {documents} documents"
         )),
         Err(error) => {
-            let todo = "put the folder back from a backup, or choose another with --data";
+            let todo = match damaged_index::told_by(&error) {
+                Some(_) => hint(&error),
+                None => "put the folder back from a backup, or choose another with --data",
+            };
             Err((sentence(&error), todo.to_owned()))
         }
     };

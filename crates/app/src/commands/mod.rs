@@ -2,6 +2,7 @@
 
 pub mod backup;
 pub mod crash_test;
+mod damaged_index;
 pub mod dead_letters;
 pub mod doctor;
 pub mod documents;
@@ -21,6 +22,7 @@ pub mod verify;
 use std::io::{self, Write as _};
 
 use anyhow::Context as _;
+use catalog::Pace;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -158,6 +160,15 @@ pub fn standing(row: &Value) -> String {
     match standing["detail"].as_str() {
         Some(detail) => format!("{text} ({detail})"),
         None => text,
+    }
+}
+
+/// How fast a job goes that somebody is at, behind where it stands.
+pub fn pace(job: &Value) -> String {
+    let is_running = job["standing"]["state"] == "running";
+    match Pace::deserialize(&job["pace"]) {
+        Ok(pace) if is_running => format!("; {}", web::pace::words(&pace)),
+        _ => String::new(),
     }
 }
 

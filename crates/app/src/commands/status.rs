@@ -7,7 +7,7 @@ use crate::client::Client;
 use crate::config::Config;
 use crate::session::{Needs, Session};
 
-use super::{cell, each, print_line, print_text, standing};
+use super::{cell, each, pace, print_line, print_text, standing};
 
 pub async fn run(config: &Config, args: &Status) -> anyhow::Result<()> {
     let session = Session::open(config, Needs::Answers).await?;
@@ -57,8 +57,8 @@ async fn live_jobs(client: &Client) -> anyhow::Result<String> {
     for status in ["running", "paused", "canceled"] {
         let query = [("status", Some(status.to_owned()))];
         each(client, "/v1/jobs", &query, SHOWN, |job: Value| {
-            let stands = format!("{} {}\n", cell(&job, "job_id"), standing(&job));
-            lines.push_str(&format!("           {stands}"));
+            let (id, stands, pace) = (cell(&job, "job_id"), standing(&job), pace(&job));
+            lines.push_str(&format!("           {id} {stands}{pace}\n"));
             Ok(())
         })
         .await?;

@@ -9,12 +9,16 @@ use crate::cli::{Repair, Verify};
 use crate::config::Config;
 use crate::session::{Needs, Session};
 
-use super::{cell, print_line, print_text};
+use super::{cell, damaged_index, print_line, print_text};
 
 pub async fn run(config: &Config, args: &Verify) -> anyhow::Result<ExitCode> {
-    let session = Session::open(config, Needs::Answers).await?;
-    let found: Value = session.client.post("/v1/verify", &json!({})).await?;
-    session.close().await?;
+    let found = match ask(config, "/v1/verify").await {
+        Ok(found) => found,
+        Err(error) => {
+            let what = damaged_index::told_by(&error).ok_or(error)?;
+            damaged_index::verified(&what)
+        }
+    };
     if args.json {
         print_line(&line(&found))?;
     } else {
@@ -26,10 +30,20 @@ pub async fn run(config: &Config, args: &Verify) -> anyhow::Result<ExitCode> {
     Ok(code(&found))
 }
 
-pub async fn repair(config: &Config, args: &Repair) -> anyhow::Result<ExitCode> {
+async fn ask(config: &Config, path: &str) -> anyhow::Result<Value> {
     let session = Session::open(config, Needs::Answers).await?;
-    let done: Value = session.client.post("/v1/repair", &json!({})).await?;
-    session.close().await?;
+    let answer = session.client.post(path, &json!({})).await;
+    session.close_after(answer).await
+}
+
+pub async fn repair(config: &Config, args: &Repair) -> anyhow::Result<ExitCode> {
+    let done = match ask(config, "/v1/repair").await {
+        Ok(done) => done,
+        Err(error) => {
+            let what = damaged_index::told_by(&error).ok_or(error)?;
+            repair_without_index(config, &what).await?
+        }
+    };
     let after = &done["after"];
     if args.json {
         let mut told = line(after);
@@ -69,6 +83,17 @@ pub async fn repair(config: &Config, args: &Repair) -> anyhow::Result<ExitCode> 
     Ok(code(after))
 }
 
+async fn repair_without_index(config: &Config, what: &str) -> anyhow::Result<Value> {
+    let aside = damaged_index::set_aside(config, what)?;
+    eprintln!("{what}");
+    eprintln!("it is made again: every document is read and embedded anew");
+    let mut done = ask(config, "/v1/repair").await?;
+    if let Some(findings) = done["findings"].as_array_mut() {
+        findings.insert(0, damaged_index::outcome(what, &aside));
+    }
+    Ok(done)
+}
+
 fn line(found: &Value) -> Value {
     json!({
         "digest": found["digest"], "documents": found["documents"], "chunks": found["chunks"],
@@ -78,6 +103,10 @@ fn line(found: &Value) -> Value {
 }
 
 fn stands(found: &Value) -> String {
+    if found["digest"].is_null() {
+        return "nothing can be verified until `gristmill repair` has made the index again\n"
+            .to_owned();
+    }
     let left = rows(found, "leftovers").count();
     let leftovers = match left {
         0 => String::new(),

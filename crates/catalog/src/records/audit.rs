@@ -10,8 +10,8 @@ use model::{
 };
 
 use super::{
-    ActivationCause, Artifacts, ClaimSum, Facts, LedgerEntry, LedgerKind, NotedRun, UnitState,
-    VersionState, Witness, words,
+    ActivationCause, Artifacts, ClaimSum, DocumentFacts, Facts, LedgerEntry, LedgerKind,
+    NotedRemovals, NotedRun, Told, UnitState, VersionState, Witness, words,
 };
 
 /// All rows of one document, whichever of them are there.
@@ -19,8 +19,12 @@ use super::{
 pub struct Dossier {
     pub document: DocumentId,
     pub head: Option<DocumentHead>,
-    /// When its row says it was removed.
-    pub removed: Option<Removed>,
+    /// What is noted of its row, as it is; `None` where there is none that can be read.
+    pub facts: Option<DocumentFacts>,
+    /// What was noted.
+    pub noted: Option<Told<DocumentFacts>>,
+    /// The parts jobs have in its removals.
+    pub noted_removals: Vec<NotedRemovals>,
     /// By number.
     pub versions: Vec<VersionFile>,
     /// Oldest first.
@@ -44,7 +48,9 @@ impl Dossier {
         Self {
             document,
             head: None,
-            removed: None,
+            facts: None,
+            noted: None,
+            noted_removals: Vec::new(),
             versions: Vec::new(),
             activations: Vec::new(),
             ledger: Vec::new(),
@@ -129,13 +135,6 @@ pub struct DocumentHead {
     pub latest: Option<VersionId>,
     /// The last entry of its ledger; `None` if it never had one.
     pub ledger_head: Option<ContentHash>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Removed {
-    pub at: DateTime<Utc>,
-    /// Where in the source's order; else it came after every version there was.
-    pub order: Option<SourceOrder>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -276,6 +275,9 @@ pub enum Mend {
     Claims(VersionId),
     /// When the document was removed, as the ledger tells.
     Removal(Option<DateTime<Utc>>),
+    /// The document's row and its removals as they were noted, or, where no note stands, the notes
+    /// as the rows have it.
+    Noted,
     /// What parsing and cutting the original again gave.
     Reworked(Box<Reworked>),
 }

@@ -141,7 +141,9 @@ pub struct Job {
     pub started_at: Option<DateTime<Utc>>,
     pub updated_at: DateTime<Utc>,
     pub finished_at: Option<DateTime<Utc>>,
-    /// Of whoever lists the source.
+    /// For how long it was paused, or had failed, since it began; not counting the present.
+    pub paused_ms: u64,
+    /// Of whoever lists the source, or removes what a canceled job brought.
     pub heartbeat_at: Option<DateTime<Utc>>,
     pub lease_until: Option<DateTime<Utc>>,
 }

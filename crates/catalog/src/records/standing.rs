@@ -146,9 +146,7 @@ impl Job {
                 Standing::of(State::Canceled).told(self.error.as_deref().unwrap_or_default())
             }
             JobStatus::NotStarted => Standing::of(State::NotStarted),
-            JobStatus::Canceled => {
-                Standing::of(State::Canceling).told("what it brought is being removed")
-            }
+            JobStatus::Canceled => self.canceled_standing(now),
             JobStatus::Failed => Standing::of(State::Failed).told(format!(
                 "{}; mend the cause, then `gristmill jobs start {}`",
                 self.error
@@ -174,6 +172,20 @@ impl Job {
             JobStatus::Paused => Standing::of(State::Paused).told(paused(self.id)),
             JobStatus::Running => self.running_standing(progress, now),
         }
+    }
+
+    /// Whoever removes what it brought beats for it, as whoever lists it did before.
+    fn canceled_standing(&self, now: DateTime<Utc>) -> Standing {
+        let standing = if self.lease_until > Some(now) {
+            Standing::of(State::Canceling).told("what it brought is being removed")
+        } else {
+            Standing::of(State::Stalled).told(format!(
+                "its cancel was interrupted, and nobody removes the rest: `gristmill jobs cancel \
+                 {}` does, and so does `gristmill serve`",
+                self.id
+            ))
+        };
+        standing.heard(self.heartbeat_at, now)
     }
 
     fn running_standing(&self, progress: &JobProgress, now: DateTime<Utc>) -> Standing {
@@ -204,22 +216,18 @@ impl Job {
         if let Some(awaits) = progress.awaits.filter(|_| self.counters.runs_open == 0) {
             return Standing::of(State::Waiting).told(awaits.words());
         }
-        let left = documents(self.counters.runs_open);
+        let wait = waiting(self.counters.runs_open);
         match &progress.first {
             Some(first) if first.until > now => Standing::held_back(&first.why, first.until)
-                .told(format!("{left} wait, the first because {}", first.why)),
-            _ => Standing::of(State::Queued)
-                .told(format!("{left} wait; no worker is at any of them")),
+                .told(format!("{wait}, the first because {}", first.why)),
+            _ => Standing::of(State::Queued).told(format!("{wait}; no worker is at any of them")),
         }
     }
 }
 
 impl Awaits {
     fn words(&self) -> String {
-        let wait = match self.runs {
-            1 => "1 document waits".to_owned(),
-            n => format!("{n} documents wait"),
-        };
+        let wait = waiting(self.runs);
         match self.job {
             None => format!("{wait} for a run that is under way already"),
             Some(job) if self.paused => {
@@ -233,6 +241,10 @@ impl Awaits {
 /// What a paused job and everything of it does.
 pub(crate) fn paused(job: JobId) -> String {
     format!("waits for `gristmill jobs resume {job}`")
+}
+
+fn waiting(n: u64) -> String {
+    format!("{} wait{}", documents(n), if n == 1 { "s" } else { "" })
 }
 
 fn documents(n: u64) -> String {

@@ -217,6 +217,16 @@ pub trait Jobs {
         hashes: &[model::ContentHash],
     ) -> Result<(), Error>;
 
+    /// Says that somebody is at the cancel, and for how long that is to be believed; with no
+    /// time at all, that nobody is any more. It keeps nobody else from it.
+    async fn heartbeat_cancel(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        lease: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<(), Error>;
+
     async fn finish_cancel(
         &self,
         tenant: TenantId,

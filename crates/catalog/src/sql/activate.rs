@@ -11,7 +11,7 @@ use super::dialect::Dialect;
 use super::end::{End, end_run};
 use super::events::{News, tell};
 use super::ledger::{self, Fact};
-use super::{Tx, versions, witness};
+use super::{Tx, noted_documents, versions, witness};
 use crate::{
     Activated, Activation, ActivationCause, Claim, Error, GenerationState, LedgerKind, Version,
     VersionState,
@@ -404,6 +404,7 @@ pub async fn rollback<DB: Dialect>(
         .bind(document.as_uuid())
         .execute(&mut *c)
         .await?;
+    noted_documents::restate_removal::<DB>(c, document, None, None).await?;
     open::<DB>(c, &version, serving, now).await?;
     tell::<DB>(c, rolled_back(&version), now).await
 }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::cells::{Cells, bytes, json, text};
 use super::dialect::Dialect;
 use super::events::{News, tell};
-use super::{Tx, claims, counters, metadata, witness, work};
+use super::{Tx, claims, counters, metadata, noted_documents, witness, work};
 use crate::{
     ActivationCause, Admission, Admitted, Error, GenerationState, Outcome, RunType, SkipReason,
 };
@@ -136,15 +136,29 @@ async fn lock_document<DB: Dialect>(
     .bind(admission.source_uri.as_str())
     .bind(admission.source.map(SourceId::as_uuid))
     .bind(now)
-    .fetch_one(c)
+    .fetch_one(&mut *c)
     .await?;
     let row = Cells::<DB>(&row);
     let id: Uuid = row.get("id")?;
-    Ok(Locked {
+    let locked = Locked {
         document: DocumentId::from_uuid(id),
         fresh: id == proposed,
         removed_at: row.maybe_at("removed_at")?,
-    })
+    };
+    note_source::<DB>(c, &locked, admission).await?;
+    Ok(locked)
+}
+
+async fn note_source<DB: Dialect>(
+    c: &mut Tx<DB>,
+    locked: &Locked,
+    admission: &Admission,
+) -> Result<(), Error> {
+    match admission.source {
+        _ if locked.fresh => noted_documents::write::<DB>(c, locked.document).await,
+        Some(source) => noted_documents::restate_source::<DB>(c, locked.document, source).await,
+        None => Ok(()),
+    }
 }
 
 struct Known {

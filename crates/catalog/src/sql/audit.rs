@@ -11,10 +11,10 @@ use uuid::Uuid;
 
 use super::cells::Cells;
 use super::dialect::Dialect;
-use super::{Tx, ledger, noted_runs, witness};
+use super::{Tx, ledger, noted_documents, noted_removals, noted_runs, notes, witness};
 use crate::{
-    ActivationFile, Artifacts, ClaimSum, DocumentHead, Dossier, Error, Held, Listed, Page, Removed,
-    RunFile, UnitFile, VersionFile, Witness,
+    ActivationFile, Artifacts, ClaimSum, DocumentFacts, DocumentHead, Dossier, Error, Held, Listed,
+    Page, RunFile, UnitFile, VersionFile, Witness,
 };
 
 /// Documents read at a time.
@@ -108,11 +108,21 @@ async fn gather<DB: Dialect>(
         "documents",
         &rows.await?,
         head::<DB>,
-        |d, (head, removed)| {
+        |d, (head, facts)| {
             d.head = Some(head);
-            d.removed = removed;
+            d.facts = Some(facts);
         },
     )?;
+    for ((document, _), told) in notes::of_owners::<DB, DocumentFacts>(c, ids).await? {
+        if let Some(dossier) = found.get_mut(&document) {
+            dossier.noted = Some(told);
+        }
+    }
+    for (document, one) in noted_removals::gather::<DB>(c, ids).await? {
+        if let Some(dossier) = found.get_mut(&document) {
+            dossier.noted_removals.push(one);
+        }
+    }
     let sql = "SELECT d.* FROM document_versions d";
     let rows = of::<DB>(c, tenant, sql, "d.document_id", ids).await?;
     file::<DB, _>(
@@ -292,11 +302,14 @@ async fn successors<DB: Dialect>(
             continue;
         };
         let row = query(
-            "SELECT id FROM documents WHERE tenant_id = $1 AND kb_id = $2 AND source_uri = $3",
+            "SELECT id FROM documents WHERE tenant_id = $1 AND kb_id = $2 AND source_uri = $3
+               AND id <> $4",
         )
         .bind(tenant.as_uuid())
         .bind(kb.as_uuid())
         .bind(uri.as_str())
+        // Its own row may be there, and nobody can read it.
+        .bind(dossier.document.as_uuid())
         .fetch_optional(&mut *c)
         .await?;
         dossier.successor = row
@@ -362,11 +375,9 @@ fn in_order(dossier: &mut Dossier) {
     dossier.source_keys.dedup();
 }
 
-fn head<DB: Dialect>(row: &DB::Row) -> Result<(DocumentHead, Option<Removed>), Error> {
+fn head<DB: Dialect>(row: &DB::Row) -> Result<(DocumentHead, DocumentFacts), Error> {
+    let facts = noted_documents::read::<DB>(row)?;
     let row = Cells::<DB>(row);
-    let order = row.maybe_text("removed_order")?;
-    let order = order.map(SourceOrder::from_stored);
-    let removed = row.maybe_at("removed_at")?.map(|at| Removed { at, order });
     let head = DocumentHead {
         kb: row.id("kb_id", KbId::from_uuid)?,
         source_uri: row.uri("source_uri")?,
@@ -374,7 +385,7 @@ fn head<DB: Dialect>(row: &DB::Row) -> Result<(DocumentHead, Option<Removed>), E
         latest: row.maybe_id("latest_version", VersionId::from_uuid)?,
         ledger_head: row.maybe_hash("ledger_head")?,
     };
-    Ok((head, removed))
+    Ok((head, facts))
 }
 
 fn version<DB: Dialect>(row: &DB::Row) -> Result<VersionFile, Error> {

@@ -43,6 +43,26 @@ pub async fn begin<DB: Dialect>(
     jobs::read::<DB>(&row)
 }
 
+pub async fn heartbeat<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    job: JobId,
+    until: DateTime<Utc>,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    query(
+        "UPDATE jobs SET heartbeat_at = $3, lease_until = $4
+         WHERE id = $1 AND tenant_id = $2 AND status = 'canceled'",
+    )
+    .bind(job.as_uuid())
+    .bind(tenant.as_uuid())
+    .bind(now)
+    .bind(until)
+    .execute(c)
+    .await?;
+    Ok(())
+}
+
 pub async fn some<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
@@ -163,7 +183,8 @@ async fn hand_over<DB: Dialect>(
         return Ok(false);
     }
     query(
-        "UPDATE work SET job_id = $3, not_before = created_at
+        "UPDATE work SET job_id = $3, paused = FALSE,
+             not_before = CASE WHEN paused THEN created_at ELSE not_before END
          WHERE version_id = $1 AND job_id = $2",
     )
     .bind(version.version.as_uuid())
@@ -172,12 +193,16 @@ async fn hand_over<DB: Dialect>(
     .execute(&mut *c)
     .await?;
     let given = query(
-        "UPDATE ingestion_runs SET job_id = $3 WHERE version_id = $1 AND job_id = $2
-           AND status IN ('queued', 'running') RETURNING id",
+        "UPDATE ingestion_runs SET job_id = $3,
+             waiting_until = CASE WHEN waiting = $4 THEN NULL ELSE waiting_until END,
+             waiting = CASE WHEN waiting = $4 THEN NULL ELSE waiting END
+         WHERE version_id = $1 AND job_id = $2 AND status IN ('queued', 'running')
+         RETURNING id",
     )
     .bind(version.version.as_uuid())
     .bind(job.as_uuid())
     .bind(heir)
+    .bind(model::PAUSED)
     .fetch_all(&mut *c)
     .await?;
     adopt::<DB>(c, heir, given.len() as i64).await?;
@@ -260,7 +285,7 @@ pub async fn finish<DB: Dialect>(
              docs_seen = 0, docs_skipped = 0, docs_refused = 0, runs_open = 0, runs_awaited = 0,
              runs_failed = 0, chunks_seen = 0,
              chunks_processed = 0, chunks_skipped = 0, chunks_error = 0,
-             error = $3, finished_at = $2, updated_at = $2
+             lease_until = NULL, error = $3, finished_at = $2, updated_at = $2
          WHERE id = $1 RETURNING *",
     )
     .bind(job.as_uuid())

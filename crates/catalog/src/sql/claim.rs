@@ -127,7 +127,8 @@ async fn take<DB: Dialect>(
              WHERE {which} AND coalesce(lease_until, not_before) <= $1
              ORDER BY coalesce(lease_until, not_before), id LIMIT $3 {}
          )
-         UPDATE work SET token = {}, worker = $4, lease_until = $5, deliveries = deliveries + 1
+         UPDATE work SET token = {}, worker = $4, lease_until = $5, paused = FALSE,
+             deliveries = deliveries + 1
          FROM due WHERE work.id = due_id
          RETURNING id, token, step, attempts, deliveries, tenant_id, kb_id, generation_id,
              document_id, run_id, number, job_id, lease_until, trace",

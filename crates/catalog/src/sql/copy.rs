@@ -26,7 +26,7 @@ const DATABASE: &str = "catalog.db";
 const FENCE: &str = "fence";
 
 /// Every table that is copied, those others refer to first.
-const TABLES: [&str; 35] = [
+const TABLES: [&str; 36] = [
     "schema_migrations",
     "tenants",
     "users",
@@ -55,6 +55,7 @@ const TABLES: [&str; 35] = [
     "job_witnesses",
     "ingestion_runs",
     "run_witnesses",
+    "witnesses",
     "work",
     "dead_letters",
     "replayed_letters",

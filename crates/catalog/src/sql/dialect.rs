@@ -168,6 +168,18 @@ impl Dialect for Sqlite {
             "0026_run_and_job_witnesses",
             include_str!("../../migrations/sqlite/0026_run_and_job_witnesses.sql"),
         ),
+        (
+            "0027_witnesses",
+            include_str!("../../migrations/sqlite/0027_witnesses.sql"),
+        ),
+        (
+            "0028_work_of_a_paused_job",
+            include_str!("../../migrations/sqlite/0028_work_of_a_paused_job.sql"),
+        ),
+        (
+            "0029_paused_time",
+            include_str!("../../migrations/sqlite/0029_paused_time.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -281,6 +293,18 @@ impl Dialect for Postgres {
         (
             "0026_run_and_job_witnesses",
             include_str!("../../migrations/postgres/0026_run_and_job_witnesses.sql"),
+        ),
+        (
+            "0027_witnesses",
+            include_str!("../../migrations/postgres/0027_witnesses.sql"),
+        ),
+        (
+            "0028_work_of_a_paused_job",
+            include_str!("../../migrations/postgres/0028_work_of_a_paused_job.sql"),
+        ),
+        (
+            "0029_paused_time",
+            include_str!("../../migrations/postgres/0029_paused_time.sql"),
         ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =

@@ -347,6 +347,20 @@ impl<DB: Dialect> Jobs for Sql<DB> {
         .await
     }
 
+    async fn heartbeat_cancel(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        lease: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<(), Error> {
+        let now = micros(now);
+        self.write("catalog.heartbeat_cancel", move |c| {
+            Box::pin(async move { cancel::heartbeat::<DB>(c, tenant, job, now + lease, now).await })
+        })
+        .await
+    }
+
     async fn finish_cancel(
         &self,
         tenant: TenantId,

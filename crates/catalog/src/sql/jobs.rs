@@ -110,20 +110,25 @@ pub async fn start<DB: Dialect>(
     let sql = match known.status {
         JobStatus::Failed => {
             "UPDATE jobs SET status = 'running', error = NULL, finished_at = NULL, token = 0,
-                 started_at = coalesce(started_at, $2), updated_at = $2
+                 started_at = coalesce(started_at, $2), updated_at = $2, paused_ms = paused_ms + $3
              WHERE id = $1 RETURNING *"
         }
         _ => {
             "UPDATE jobs SET status = 'running', error = NULL, finished_at = NULL, token = 0,
-                 started_at = $2, updated_at = $2, cursor = NULL, exhausted = FALSE,
+                 started_at = $2, updated_at = $2, paused_ms = $3, cursor = NULL, exhausted = FALSE,
                  beginnings = beginnings + 1, docs_seen = 0, docs_skipped = 0, docs_refused = 0, runs_failed = 0, chunks_seen = 0,
                  chunks_processed = 0, chunks_skipped = 0, chunks_error = 0
              WHERE id = $1 RETURNING *"
         }
     };
+    let idle = match known.status {
+        JobStatus::Failed => idle_ms(&known, now),
+        _ => 0,
+    };
     let row = query(sql)
         .bind(job.as_uuid())
         .bind(now)
+        .bind(idle)
         .fetch_one(&mut *c)
         .await?;
     if known.status != JobStatus::Failed {
@@ -132,6 +137,11 @@ pub async fn start<DB: Dialect>(
     noted_jobs::restate::<DB>(c, &row, Part::Standing).await?;
     tell::<DB>(c, news(&known, "job.started"), now).await?;
     read::<DB>(&row)
+}
+
+/// Since it last got on with anything.
+fn idle_ms(job: &Job, now: DateTime<Utc>) -> i64 {
+    (now - job.updated_at).num_milliseconds().max(0)
 }
 
 async fn refuse_second<DB: Dialect>(c: &mut Tx<DB>, job: &Job) -> Result<(), Error> {
@@ -193,21 +203,45 @@ pub async fn resume<DB: Dialect>(
         .bind(now)
         .execute(&mut *c)
         .await?;
-    // Under the job's lock, so that none is given back unseen. Work stands before jobs in
-    // the order of locks: what others hold is not waited for, they are about to move it.
-    let sql = format!(
-        "UPDATE work SET not_before = $2 WHERE id IN (
-             SELECT id FROM work
-             WHERE job_id = $1 AND lease_until IS NULL AND not_before > $2 {})",
+    unpause_work::<DB>(c, job, now).await?;
+    listing::finish_if_done::<DB>(c, tenant, job, now).await?;
+    one::<DB>(c, tenant, job).await
+}
+
+/// What waits because of the pause waits no more, and does not say so any longer.
+///
+/// Under the job's lock, so that none is given back unseen. Runs and work stand before jobs in
+/// the order of locks: what others hold is not waited for, they are about to move it.
+async fn unpause_work<DB: Dialect>(
+    c: &mut Tx<DB>,
+    job: JobId,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let work = format!(
+        "UPDATE work SET not_before = $2, paused = FALSE WHERE id IN (
+             SELECT id FROM work WHERE job_id = $1 AND paused AND lease_until IS NULL
+               AND not_before > $2 {})",
         DB::SKIP_LOCKED
     );
-    query(AssertSqlSafe(sql))
+    query(AssertSqlSafe(work))
         .bind(job.as_uuid())
         .bind(now)
         .execute(&mut *c)
         .await?;
-    listing::finish_if_done::<DB>(c, tenant, job, now).await?;
-    one::<DB>(c, tenant, job).await
+    let runs = format!(
+        "UPDATE ingestion_runs SET waiting = NULL, waiting_until = NULL, updated_at = $2
+         WHERE id IN (
+             SELECT id FROM ingestion_runs
+             WHERE job_id = $1 AND status IN ('queued', 'running') AND waiting = $3 {})",
+        DB::SKIP_LOCKED
+    );
+    query(AssertSqlSafe(runs))
+        .bind(job.as_uuid())
+        .bind(now)
+        .bind(model::PAUSED)
+        .execute(c)
+        .await?;
+    Ok(())
 }
 
 async fn turn<DB: Dialect>(
@@ -227,12 +261,20 @@ async fn turn<DB: Dialect>(
             format!("it is {}, not {from}", known.status),
         ));
     }
-    let row = query("UPDATE jobs SET status = $2, updated_at = $3 WHERE id = $1 RETURNING *")
-        .bind(job.as_uuid())
-        .bind(to.as_str())
-        .bind(now)
-        .fetch_one(&mut *c)
-        .await?;
+    let idle = match from {
+        JobStatus::Paused => idle_ms(&known, now),
+        _ => 0,
+    };
+    let row = query(
+        "UPDATE jobs SET status = $2, updated_at = $3, paused_ms = paused_ms + $4
+         WHERE id = $1 RETURNING *",
+    )
+    .bind(job.as_uuid())
+    .bind(to.as_str())
+    .bind(now)
+    .bind(idle)
+    .fetch_one(&mut *c)
+    .await?;
     noted_jobs::restate::<DB>(c, &row, Part::Standing).await?;
     tell::<DB>(c, news(&known, kind), now).await?;
     read::<DB>(&row)
@@ -267,6 +309,7 @@ pub fn read<DB: Dialect>(row: &DB::Row) -> Result<Job, Error> {
         started_at: row.maybe_at("started_at")?,
         updated_at: row.at("updated_at")?,
         finished_at: row.maybe_at("finished_at")?,
+        paused_ms: row.count("paused_ms")?,
         heartbeat_at: row.maybe_at("heartbeat_at")?,
         lease_until: row.maybe_at("lease_until")?,
     })

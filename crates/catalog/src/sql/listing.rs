@@ -49,7 +49,7 @@ pub async fn claim<DB: Dialect>(
          RETURNING id, token, tenant_id, kb_id, source_id, status, config, cursor, exhausted,
              docs_seen, docs_skipped, docs_refused, runs_open, runs_awaited, runs_failed, chunks_seen,
              chunks_processed, chunks_skipped, chunks_error, initiated_by, error, created_at, started_at,
-             updated_at, finished_at, heartbeat_at, lease_until",
+             updated_at, finished_at, paused_ms, heartbeat_at, lease_until",
         DB::SKIP_LOCKED,
         DB::NEXT_TOKEN
     );

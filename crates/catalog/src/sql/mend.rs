@@ -10,7 +10,7 @@ use super::cells::{Cells, bytes, json, text};
 use super::dialect::Dialect;
 use super::ledger::{self, Fact};
 use super::reunion::reunion;
-use super::{Tx, audit, metadata, noted_runs, witness, witnessed};
+use super::{Tx, audit, metadata, noted_documents, noted_removals, noted_runs, witness, witnessed};
 use crate::{DocumentHead, Error, LedgerKind, Mend, Reworked, RunFile, VersionFacts, replay};
 
 pub type Owner = (TenantId, DocumentId);
@@ -32,7 +32,10 @@ pub async fn mend<DB: Dialect>(
 ) -> Result<(), Error> {
     for mend in mends {
         match mend {
-            Mend::Document(head, created) => document::<DB>(c, of, &head, created).await?,
+            Mend::Document(head, created) => {
+                document::<DB>(c, of, &head, created).await?;
+                noted_documents::mend::<DB>(c, of.1).await?;
+            }
             Mend::Version(facts) => version::<DB>(c, of, &facts).await?,
             Mend::Reunion {
                 head,
@@ -49,6 +52,10 @@ pub async fn mend<DB: Dialect>(
             Mend::Witnessed(version) => witnessed::row::<DB>(c, of, version).await?,
             Mend::Claims(version) => witnessed::claims::<DB>(c, of, version).await?,
             Mend::Removal(at) => removal::<DB>(c, of, at).await?,
+            Mend::Noted => {
+                noted_documents::mend::<DB>(c, of.1).await?;
+                noted_removals::mend::<DB>(c, of.1).await?;
+            }
             Mend::Reworked(reworked) => rework::<DB>(c, of, &reworked, now).await?,
         }
     }
@@ -323,12 +330,14 @@ async fn removal<DB: Dialect>(
     (_, document): Owner,
     at: Option<DateTime<Utc>>,
 ) -> Result<(), Error> {
-    query("UPDATE documents SET removed_at = $2 WHERE id = $1")
+    let row = query("UPDATE documents SET removed_at = $2 WHERE id = $1 RETURNING removed_order")
         .bind(document.as_uuid())
         .bind(at)
-        .execute(c)
+        .fetch_optional(&mut *c)
         .await?;
-    Ok(())
+    let Some(row) = row else { return Ok(()) };
+    let order = Cells::<DB>(&row).maybe_text("removed_order")?;
+    noted_documents::restate_removal::<DB>(c, document, at, order.as_deref()).await
 }
 
 async fn rework<DB: Dialect>(

@@ -4,12 +4,13 @@ use model::ContentHash;
 use sqlx::{Pool, Row, query, raw_sql};
 
 use super::dialect::Dialect;
-use super::{noted_jobs, noted_runs, witness};
+use super::{noted_documents, noted_jobs, noted_removals, noted_runs, witness};
 use crate::Error;
 
 /// The migrations after which what was there is noted.
 const VERSION_WITNESSES: &str = "0025_version_witnesses";
 const RUN_AND_JOB_WITNESSES: &str = "0026_run_and_job_witnesses";
+const WITNESSES: &str = "0027_witnesses";
 
 /// Brings the schema up to what this binary knows. A schema from the future is refused.
 pub async fn migrate<DB: Dialect>(pool: &Pool<DB>) -> Result<(), Error> {
@@ -54,6 +55,10 @@ async fn run<DB: Dialect>(pool: &Pool<DB>) -> Result<(), Error> {
     if is_new(RUN_AND_JOB_WITNESSES) {
         noted_runs::write_all::<DB>(&mut *tx).await?;
         noted_jobs::write_all::<DB>(&mut *tx).await?;
+    }
+    if is_new(WITNESSES) {
+        noted_documents::write_all::<DB>(&mut *tx).await?;
+        noted_removals::write_all::<DB>(&mut *tx).await?;
     }
     Ok(tx.commit().await?)
 }

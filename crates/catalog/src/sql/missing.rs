@@ -7,7 +7,9 @@
 //! what was closed, and a removal by somebody else holds.
 
 use chrono::{DateTime, Utc};
-use model::{ContentHash, DocumentId, GenerationId, JobId, JobStatus, TenantId, VersionId};
+use model::{
+    ContentHash, DocumentId, GenerationId, JobId, JobStatus, SourceOrder, TenantId, VersionId,
+};
 use sqlx::query;
 use uuid::Uuid;
 
@@ -17,7 +19,7 @@ use super::dialect::Dialect;
 use super::events::tell;
 use super::ledger::{self, Fact};
 use super::removal::{close_all, news, open_activations, removed_at};
-use super::{Tx, jobs};
+use super::{Tx, jobs, noted_documents, noted_removals};
 use crate::{Error, JobClaim, LedgerKind, Removal, Unseen};
 
 /// Removes documents for the job; how many answered until now. Shows the job's fence.
@@ -69,33 +71,48 @@ async fn remove_one<DB: Dialect>(
     let open = open_activations::<DB>(c, document).await?;
     if open.is_empty() {
         // A part in a removal there was before; none, where no job made it.
-        query(
+        let rows = query(
             "INSERT INTO job_removals (job_id, document_id, at, before_at, before_order)
              SELECT $1, m.document_id, m.at, m.before_at, m.before_order
              FROM job_removals m JOIN documents d ON d.id = m.document_id AND d.removed_at = m.at
              WHERE m.document_id = $2
-             ON CONFLICT DO NOTHING",
+             ON CONFLICT DO NOTHING RETURNING *",
         )
         .bind(claim.job.as_uuid())
         .bind(document.as_uuid())
-        .execute(c)
+        .fetch_all(&mut *c)
         .await?;
+        note_parts::<DB>(c, claim.job, document, &rows).await?;
         return Ok(false);
     }
     let at = removed_at::<DB>(c, document, now).await?;
-    query(
+    let rows = query(
         "INSERT INTO job_removals (job_id, document_id, at, before_at, before_order)
          SELECT $1, d.id, $3, d.removed_at, d.removed_order FROM documents d WHERE d.id = $2
-         ON CONFLICT DO NOTHING",
+         ON CONFLICT DO NOTHING RETURNING *",
     )
     .bind(claim.job.as_uuid())
     .bind(document.as_uuid())
     .bind(at)
-    .execute(&mut *c)
+    .fetch_all(&mut *c)
     .await?;
+    note_parts::<DB>(c, claim.job, document, &rows).await?;
     let of = (claim.tenant, document);
     close_all::<DB>(c, of, &open, &Removal::default(), at).await?;
     Ok(true)
+}
+
+async fn note_parts<DB: Dialect>(
+    c: &mut Tx<DB>,
+    job: JobId,
+    document: DocumentId,
+    rows: &[DB::Row],
+) -> Result<(), Error> {
+    for row in rows {
+        let part = noted_removals::read::<DB>(row)?;
+        noted_removals::add::<DB>(c, document, job, part).await?;
+    }
+    Ok(())
 }
 
 /// Takes back the next removals of a job that is being canceled; how many it looked at.
@@ -197,6 +214,10 @@ impl TakenBack {
         .await?;
         // Another call of the same cancel may have been faster.
         let Some(part) = part else { return Ok(None) };
+        noted_removals::change::<DB>(c, self.document, |of, parts| {
+            parts.retain(|part| of != job || part.at != self.at);
+        })
+        .await?;
         let others =
             query("SELECT at FROM job_removals WHERE document_id = $1 AND at = $2 LIMIT 1")
                 .bind(self.document.as_uuid())
@@ -223,6 +244,16 @@ impl TakenBack {
         .bind(before.order.clone())
         .execute(&mut *c)
         .await?;
+        noted_removals::change::<DB>(c, self.document, |_, parts| {
+            let after = parts
+                .iter_mut()
+                .filter(|part| part.before_at == Some(self.at));
+            after.for_each(|part| {
+                part.before_at = before.at;
+                part.before_order = before.order.clone().map(SourceOrder::from_stored);
+            });
+        })
+        .await?;
         let stood = query(
             "UPDATE documents SET removed_at = $3, removed_order = $4
              WHERE id = $1 AND removed_at = $2 RETURNING id",
@@ -230,9 +261,13 @@ impl TakenBack {
         .bind(self.document.as_uuid())
         .bind(self.at)
         .bind(before.at)
-        .bind(before.order)
-        .fetch_optional(c)
+        .bind(before.order.clone())
+        .fetch_optional(&mut *c)
         .await?;
+        if stood.is_some() {
+            let order = before.order.as_deref();
+            noted_documents::restate_removal::<DB>(c, self.document, before.at, order).await?;
+        }
         Ok(stood.is_some())
     }
 

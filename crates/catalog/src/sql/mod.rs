@@ -4,7 +4,7 @@
 //! several. [`Sql`] gives each its transaction. Where a body locks more than one row it
 //! does so in this order, so that no two bodies wait for each other: knowledge base, document
 //! (several by id or by URI), run, work, version, generation, job, the tenant's events. What is
-//! noted of a version is written by whoever holds its document or ends its run.
+//! noted of a document is written by whoever holds it, of a version by those or whoever ends its run.
 
 mod cells;
 mod dialect;
@@ -43,8 +43,11 @@ mod live;
 mod mend;
 mod metadata;
 mod missing;
+mod noted_documents;
 mod noted_jobs;
+mod noted_removals;
 mod noted_runs;
+mod notes;
 mod operations;
 mod outcomes;
 mod paging;

@@ -2,7 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use model::{
-    ContentHash, DocumentId, GenerationId, KbId, RunId, RunStatus, TenantId, UserId, VersionId,
+    ContentHash, DocumentId, GenerationId, KbId, RunId, RunStatus, SourceOrder, TenantId, UserId,
+    VersionId,
 };
 use sqlx::{AssertSqlSafe, QueryBuilder, query};
 use uuid::Uuid;
@@ -12,7 +13,7 @@ use super::cells::{Cells, bytes};
 use super::dialect::Dialect;
 use super::events::{News, tell};
 use super::ledger::{self, Fact};
-use super::{Tx, end, unsay};
+use super::{Tx, end, noted_documents, unsay};
 use crate::{Deactivated, Error, LedgerKind, Removal, Removing, RunError};
 
 pub async fn deactivate<DB: Dialect>(
@@ -68,6 +69,8 @@ pub async fn close_all<DB: Dialect>(
         .bind(order.map(|order| order.as_str().to_owned()))
         .execute(&mut *c)
         .await?;
+    let order = order.map(SourceOrder::as_str);
+    noted_documents::restate_removal::<DB>(c, document, Some(now), order).await?;
     if open.is_empty() {
         return Ok(());
     }
@@ -161,6 +164,7 @@ pub async fn begin_purge<DB: Dialect>(
         .bind(now)
         .execute(&mut *c)
         .await?;
+    noted_documents::restate_removal::<DB>(c, document, Some(now), None).await?;
     lock_runs::<DB>(c, &removing).await?;
     for version in &removing {
         withdraw::<DB>(c, version).await?;
@@ -465,6 +469,8 @@ async fn forget_one<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<(
         "DELETE FROM job_removals WHERE document_id IN
              (SELECT id FROM documents WHERE id = $1 AND latest_version IS NULL)",
         "DELETE FROM documents WHERE id = $1 AND latest_version IS NULL",
+        "DELETE FROM witnesses WHERE owner = $1
+             AND NOT EXISTS (SELECT 1 FROM documents WHERE id = $1)",
     ] {
         query(sql).bind(document).execute(&mut *c).await?;
     }

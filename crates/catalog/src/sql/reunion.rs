@@ -5,15 +5,15 @@
 //! only ever added to.
 
 use chrono::{DateTime, Utc};
-use model::{DocumentId, VersionId};
+use model::{DocumentId, SourceId, VersionId};
 use sqlx::{AssertSqlSafe, query};
 
 use super::activate::lock_document;
 use super::dialect::Dialect;
 use super::ledger::{self, Fact};
 use super::mend::{Owner, document};
-use super::{Tx, audit, noted_runs, witness};
-use crate::{DocumentHead, Error, LedgerEntry, LedgerKind, replay};
+use super::{Tx, audit, noted_documents, noted_removals, noted_runs, notes, witness};
+use crate::{DocumentFacts, DocumentHead, Error, LedgerEntry, LedgerKind, replay};
 
 /// Where a document is named besides its own row, its ledger, and what is told of it in passing.
 const NAMED: [&str; 7] = [
@@ -40,12 +40,9 @@ pub async fn reunion<DB: Dialect>(
         .bind(with.as_uuid())
         .execute(&mut *c)
         .await?;
-    let source = other.head.as_ref().and_then(|head| head.source);
-    let head = DocumentHead {
-        source: source.or(head.source),
-        ..head.clone()
-    };
-    document::<DB>(c, of, &head, created).await?;
+    document::<DB>(c, of, head, created).await?;
+    noted_documents::mend::<DB>(c, first).await?;
+    take_facts::<DB>(c, first, other.facts.as_ref()).await?;
     take_activations::<DB>(c, with).await?;
     for table in NAMED {
         let sql = format!("UPDATE {table} SET document_id = $2 WHERE document_id = $1");
@@ -56,6 +53,7 @@ pub async fn reunion<DB: Dialect>(
             .await?;
     }
     noted_runs::hand_over::<DB>(c, with, first).await?;
+    noted_removals::hand_over::<DB>(c, with, first).await?;
     for entry in &other.ledger {
         say_again::<DB>(c, of, entry).await?;
     }
@@ -73,10 +71,38 @@ pub async fn reunion<DB: Dialect>(
         .bind(with.as_uuid())
         .execute(&mut *c)
         .await?;
+    notes::forget_all::<DB>(c, with.as_uuid()).await?;
     for version in &other.versions {
         witness::restate::<DB>(c, version.id, witness::Part::Since).await?;
     }
     Ok(())
+}
+
+/// Who showed the other, and that it was removed, is the last that is known of both.
+async fn take_facts<DB: Dialect>(
+    c: &mut Tx<DB>,
+    first: DocumentId,
+    other: Option<&DocumentFacts>,
+) -> Result<(), Error> {
+    let Some(other) = other else { return Ok(()) };
+    query(
+        "UPDATE documents SET source_id = coalesce($2, source_id),
+             removed_order = CASE WHEN $3 IS NULL THEN removed_order ELSE $4 END,
+             removed_at = coalesce($3, removed_at)
+         WHERE id = $1",
+    )
+    .bind(first.as_uuid())
+    .bind(other.source.map(SourceId::as_uuid))
+    .bind(other.removed_at)
+    .bind(
+        other
+            .removed_order
+            .as_ref()
+            .map(|order| order.as_str().to_owned()),
+    )
+    .execute(&mut *c)
+    .await?;
+    noted_documents::write::<DB>(c, first).await
 }
 
 /// They are written again as the ledger tells, which from here on is the first one's.

@@ -21,25 +21,60 @@ pub async fn release<DB: Dialect>(
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
     must_hold::<DB>(c, claim).await?;
-    let not_before = match lock_job::<DB>(c, claim).await? {
-        Some(JobStatus::Paused) => wait.not_before.max(now + PAUSED),
-        _ => wait.not_before,
-    };
+    let given = Given::back::<DB>(c, claim, wait, now).await?;
     query(
-        "UPDATE work SET lease_until = NULL, worker = NULL, not_before = $2,
+        "UPDATE work SET lease_until = NULL, worker = NULL, not_before = $2, paused = $3,
              deliveries = deliveries - 1
          WHERE id = $1",
     )
     .bind(claim.work)
-    .bind(not_before)
+    .bind(given.not_before)
+    .bind(given.paused)
     .execute(&mut *c)
     .await?;
-    let why = wait.why.clone();
-    show_wait::<DB>(c, claim, &Wait { not_before, why }, now).await
+    show_wait::<DB>(c, claim, given.told.as_ref(), now).await
 }
 
 /// A step of a paused job falls due when that is resumed: until then nobody need look.
-const PAUSED: Duration = Duration::from_secs(10 * 60);
+const UNTIL_RESUMED: Duration = Duration::from_secs(10 * 60);
+
+/// When a step that is given back falls due, and what its run says meanwhile.
+struct Given {
+    not_before: DateTime<Utc>,
+    /// It falls due earlier when its job is resumed. What waits for anything else does not:
+    /// a provider that asked for time gets it.
+    paused: bool,
+    told: Option<Wait>,
+}
+
+impl Given {
+    async fn back<DB: Dialect>(
+        c: &mut Tx<DB>,
+        claim: &Claim,
+        wait: &Wait,
+        now: DateTime<Utc>,
+    ) -> Result<Self, Error> {
+        if wait.why != model::PAUSED {
+            return Ok(Self {
+                not_before: wait.not_before,
+                paused: false,
+                told: Some(wait.clone()),
+            });
+        }
+        // Under the job's lock: whoever resumes it finds this step, or is found here.
+        let paused = lock_job::<DB>(c, claim).await? == Some(JobStatus::Paused);
+        let not_before = match paused {
+            true => wait.not_before.max(now + UNTIL_RESUMED),
+            false => now,
+        };
+        let why = wait.why.clone();
+        Ok(Self {
+            not_before,
+            paused,
+            told: paused.then_some(Wait { not_before, why }),
+        })
+    }
+}
 
 /// How the run's job stands, and stands until the end of the transaction.
 async fn lock_job<DB: Dialect>(c: &mut Tx<DB>, claim: &Claim) -> Result<Option<JobStatus>, Error> {
@@ -54,10 +89,11 @@ async fn lock_job<DB: Dialect>(c: &mut Tx<DB>, claim: &Claim) -> Result<Option<J
     row.map(|row| Cells::<DB>(&row).word("status")).transpose()
 }
 
+/// `None` where it waits for nothing but a worker.
 async fn show_wait<DB: Dialect>(
     c: &mut Tx<DB>,
     claim: &Claim,
-    wait: &Wait,
+    wait: Option<&Wait>,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
     query(
@@ -65,8 +101,8 @@ async fn show_wait<DB: Dialect>(
          WHERE id = $1 AND status IN ('queued', 'running')",
     )
     .bind(claim.run.as_uuid())
-    .bind(text(&wait.why))
-    .bind(wait.not_before)
+    .bind(wait.map(|wait| text(&wait.why)))
+    .bind(wait.map(|wait| wait.not_before))
     .bind(now)
     .execute(c)
     .await?;
@@ -97,7 +133,7 @@ pub async fn retry_later<DB: Dialect>(
     .execute(&mut *c)
     .await?;
     let why = format!("{ATTEMPT}{} failed: {}", claim.attempt, error.message);
-    show_wait::<DB>(c, claim, &Wait { not_before, why }, now).await?;
+    show_wait::<DB>(c, claim, Some(&Wait { not_before, why }), now).await?;
     Ok(Retried::Scheduled)
 }
 

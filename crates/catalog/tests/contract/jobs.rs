@@ -589,5 +589,11 @@ pub async fn a_paused_job_is_left_alone_until_it_is_resumed(world: &World) {
         "they wait for as long as they are left alone"
     );
     catalog.resume_job(tenant, listing.job, now).await.unwrap();
+    let status = catalog.status(tenant, now).await.unwrap();
+    assert_eq!((status.runs_waiting, status.queue.ready), (0, 2));
+    for claim in &claims {
+        let run = catalog.run(tenant, claim.run).await.unwrap();
+        assert_eq!((run.waiting, run.waiting_until), (None, None));
+    }
     assert_eq!(world.claim(9).await.len(), 2);
 }

@@ -209,7 +209,7 @@ pub async fn waiting_is_not_failing_and_failing_ends_among_the_dead_letters(worl
         let not_before = world.clock.now() + Duration::from_secs(5);
         let wait = Wait {
             not_before,
-            why: "the job is paused".into(),
+            why: "the provider asked us to slow down".into(),
         };
         catalog
             .release(&claim, wait, world.clock.now())
@@ -217,7 +217,8 @@ pub async fn waiting_is_not_failing_and_failing_ends_among_the_dead_letters(worl
             .unwrap();
         assert!(world.claim(1).await.is_empty(), "not before its time");
         let shown = catalog.run(tenant, run).await.unwrap();
-        assert_eq!(shown.waiting.as_deref(), Some("the job is paused"));
+        let why = "the provider asked us to slow down";
+        assert_eq!(shown.waiting.as_deref(), Some(why));
         world.clock.pass(Duration::from_secs(5));
     }
     for attempt in 1..=3 {

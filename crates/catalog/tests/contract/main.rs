@@ -18,6 +18,7 @@ mod missing;
 mod noted;
 mod operations;
 mod order;
+mod paused;
 mod purge;
 mod said;
 mod shared;
@@ -135,6 +136,7 @@ promises! {
     jobs::a_cancel_beside_another_job_at_work_takes_nothing_of_it,
     jobs::what_stops_at_the_gate_of_a_paused_job_has_not_begun,
     jobs::a_paused_job_is_left_alone_until_it_is_resumed,
+    paused::a_resumed_job_hastens_nothing_that_waits_for_anything_else,
     jobs::a_job_that_counted_wrongly_is_put_right,
     jobs::who_listed_a_job_before_it_began_anew_lists_it_no_more,
     jobs::a_letter_from_before_a_job_began_anew_takes_nothing_from_its_counters,
@@ -159,6 +161,7 @@ promises! {
     said::whoever_finds_a_version_that_was_copied_claims_the_copy_too,
     noted::a_failed_version_is_noted_until_it_is_tried_again,
     noted::rows_that_were_changed_are_known_and_put_back,
+    noted::a_document_that_was_changed_is_known_and_put_back,
     noted::a_run_that_was_changed_or_lost_is_known_and_put_back,
     noted::a_job_that_was_changed_or_lost_is_known_and_put_back,
     audit::putting_right_what_is_right_changes_nothing,

@@ -34,7 +34,7 @@ impl World {
     }
 
     /// A job over a folder of `a` and `b`, worked off.
-    async fn first_job(&self) -> (JobClaim, VersionId, VersionId) {
+    pub async fn first_job(&self) -> (JobClaim, VersionId, VersionId) {
         let first = self.job("folder").await;
         self.bring(&first, &[("a", "1"), ("b", "2")], true).await;
         self.work_off().await;
@@ -43,7 +43,7 @@ impl World {
     }
 
     /// The next job over it, which finds `b` gone.
-    async fn finds_b_gone(&self, before: &JobClaim) -> JobClaim {
+    pub async fn finds_b_gone(&self, before: &JobClaim) -> JobClaim {
         let job = self.next_job(before).await;
         self.bring(&job, &[("a", "1")], false).await;
         self.remove_missing(&job).await;

@@ -1,15 +1,24 @@
 //! What is noted of versions, runs and jobs follows whatever changes them, and tells of whatever
 //! should not have.
 
-use catalog::{JobCount, Mend, NotedRun, Now, RunError, Told, VersionFile, VersionState, every};
+use catalog::{
+    Dossier, JobCount, Mend, NotedRun, Now, RunError, Told, VersionFile, VersionState, every,
+};
 use model::SourceUri;
 use serde_json::json;
 
 use crate::World;
 
 impl World {
-    /// Every version and run that has ended, and every job, as it was noted.
+    /// Every document, every version and run that has ended, and every job, as it was noted.
     pub async fn is_as_noted(&self, when: &str) {
+        for dossier in self.dossiers().await {
+            let noted = dossier.facts.clone().map(Told::Was);
+            assert_eq!(dossier.noted, noted, "{when}: {dossier:?}");
+            for removals in &dossier.noted_removals {
+                assert!(removals.stand(), "{when}: {removals:?}");
+            }
+        }
         for version in self.versions().await {
             let noted = version.witness.as_ref();
             if !version.is_finished() && (version.state != VersionState::Failed || noted.is_none())
@@ -40,15 +49,18 @@ impl World {
     }
 
     async fn noted_runs(&self) -> Vec<NotedRun> {
-        let (catalog, tenant) = (&self.catalog, self.place.tenant);
-        let dossiers = every(|page| catalog.dossiers(tenant, page)).await.unwrap();
-        dossiers.into_iter().flat_map(|d| d.noted_runs).collect()
+        let dossiers = self.dossiers().await.into_iter();
+        dossiers.flat_map(|d| d.noted_runs).collect()
     }
 
     async fn versions(&self) -> Vec<VersionFile> {
+        let dossiers = self.dossiers().await.into_iter();
+        dossiers.flat_map(|d| d.versions).collect()
+    }
+
+    async fn dossiers(&self) -> Vec<Dossier> {
         let (catalog, tenant) = (&self.catalog, self.place.tenant);
-        let dossiers = every(|page| catalog.dossiers(tenant, page)).await.unwrap();
-        dossiers.into_iter().flat_map(|d| d.versions).collect()
+        every(|page| catalog.dossiers(tenant, page)).await.unwrap()
     }
 }
 
@@ -132,6 +144,37 @@ pub async fn rows_that_were_changed_are_known_and_put_back(world: &World) {
         .await
         .unwrap();
     assert_eq!(world.versions().await.remove(0), whole);
+}
+
+pub async fn a_document_that_was_changed_is_known_and_put_back(world: &World) {
+    let (first, ..) = world.first_job().await;
+    world.finds_b_gone(&first).await;
+    world.finds_b_gone(&first).await;
+    world.is_as_noted("removed").await;
+    let whole = world.dossiers().await;
+    let removed = whole.iter().filter(|one| !one.noted_removals.is_empty());
+    let parts: Vec<_> = removed.map(|one| one.noted_removals.len()).collect();
+    assert_eq!(parts, [2], "two jobs have a part in one removal");
+    for damage in [
+        "UPDATE documents SET source_id = NULL",
+        "UPDATE documents SET removed_order = 't1', removed_at = created_at",
+        "UPDATE documents SET removed_at = NULL",
+        "DELETE FROM job_removals",
+        "UPDATE job_removals SET before_at = at",
+        "DELETE FROM witnesses",
+        "UPDATE witnesses SET facts = '{}'",
+    ] {
+        world.vandalise(damage).await;
+        assert_ne!(world.dossiers().await, whole, "{damage}");
+        for one in &whole {
+            let (tenant, now) = (world.place.tenant, world.clock.now());
+            let mended = world
+                .catalog
+                .mend(tenant, one.document, vec![Mend::Noted], now);
+            mended.await.unwrap();
+        }
+        assert_eq!(world.dossiers().await, whole, "{damage}");
+    }
 }
 
 pub async fn a_run_that_was_changed_or_lost_is_known_and_put_back(world: &World) {

@@ -129,7 +129,18 @@ pub async fn a_job_says_whether_it_runs_waits_pauses_or_stalls(world: &World) {
     world.work_off().await;
     assert_eq!(stands(job).await, State::Completed);
     catalog.begin_cancel(tenant, job, now).await.unwrap();
-    assert_eq!(stands(job).await, State::Canceling);
+    let beat = catalog.heartbeat_cancel(tenant, job, LEASE, now);
+    beat.await.unwrap();
+    clock.pass(Duration::from_secs(7));
+    let canceling = world.job_stands(job).await;
+    assert_eq!(canceling.state, State::Canceling);
+    assert_eq!(canceling.heartbeat_age_seconds, Some(7));
+    let now = clock.pass(LEASE);
+    let stalled = world.job_stands(job).await;
+    assert_eq!(stalled.state, State::Stalled);
+    assert_eq!(stalled.heartbeat_age_seconds, Some(67));
+    let finish = format!("`gristmill jobs cancel {job}`");
+    assert!(stalled.detail.unwrap().contains(&finish));
     assert!(!catalog.busy(now).await.unwrap());
     assert!(world.claim(1).await.is_empty());
 }

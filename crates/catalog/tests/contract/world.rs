@@ -195,6 +195,13 @@ impl World {
         told.sort_unstable();
         rows.sort_unstable();
         assert_eq!(told, rows);
+        assert_eq!(dossier.noted, dossier.facts.map(catalog::Told::Was));
+        assert!(
+            dossier
+                .noted_removals
+                .iter()
+                .all(catalog::NotedRemovals::stand)
+        );
     }
 }
 

@@ -66,34 +66,41 @@ struct Log {
     job_rows: Option<Result<(), String>>,
 }
 
+/// How often what came to light by mending is mended in its turn. A document that has lost
+/// everything shows the rest of it row by row.
+const ROUNDS: usize = 8;
+
 impl Engine {
-    /// Verifies, mends what can be mended, and verifies again.
+    /// Verifies, mends what can be mended, and verifies again, until nothing new comes to light.
     pub async fn repair(&self, tenant: TenantId) -> Result<Repaired, Error> {
         let _still = self.still.write().await;
-        let before = self.verify(tenant).await?;
-        let mut log = Log::default();
-        // First: whose claim is missing is looked for among the jobs there are.
-        self.mend_jobs(tenant, &before.disagreements, &mut log)
-            .await;
-        self.mend_documents(tenant, &before.disagreements, &mut log)
-            .await;
-        self.mend_index(&before.disagreements, &mut log).await;
-        // After the rows they count.
-        self.recount(tenant, &before.disagreements, &mut log).await;
-        let mut after = match before.disagreements.is_empty() {
-            true => before.clone(),
-            false => self.verify(tenant).await?,
-        };
+        let mut after = self.verify(tenant).await?;
+        let mut told: Vec<(Disagreement, String)> = Vec::new();
+        for _ in 0..ROUNDS {
+            let found = after.disagreements.clone();
+            let known = |one: &Disagreement| told.iter().any(|(told, _)| told == one);
+            if found.iter().all(known) {
+                break;
+            }
+            let log = self.mend_all(tenant, &found).await;
+            for one in found {
+                if !told.iter().any(|(told, _)| *told == one) {
+                    let done = log.told(&one);
+                    told.push((one, done));
+                }
+            }
+            after = self.verify(tenant).await?;
+        }
         // Last: what a row that is whole again refers to is nobody's no more.
         let leftovers_deleted = self.delete_unowned(tenant, &after.unowned).await?;
         let leftovers_kept = self.young_originals(tenant).await?;
         after.leftovers.clear();
-        let outcome = |finding: Disagreement| Outcome {
+        let outcome = |(finding, done): (Disagreement, String)| Outcome {
             mended: !after.disagreements.contains(&finding),
-            done: log.told(&finding),
+            done,
             finding,
         };
-        let findings: Vec<Outcome> = before.disagreements.into_iter().map(outcome).collect();
+        let findings: Vec<Outcome> = told.into_iter().map(outcome).collect();
         let mended = findings.iter().filter(|one| one.mended).count();
         if !findings.is_empty() {
             tracing::info!(tenant_id = %tenant, found = findings.len(), mended, "repaired");
@@ -104,6 +111,18 @@ impl Engine {
             leftovers_kept,
             after,
         })
+    }
+
+    /// Whatever is done about each of them; what fails is told with it.
+    async fn mend_all(&self, tenant: TenantId, found: &[Disagreement]) -> Log {
+        let mut log = Log::default();
+        // First: whose claim is missing is looked for among the jobs there are.
+        self.mend_jobs(tenant, found, &mut log).await;
+        self.mend_documents(tenant, found, &mut log).await;
+        self.mend_index(found, &mut log).await;
+        // After the rows they count.
+        self.recount(tenant, found, &mut log).await;
+        log
     }
 
     async fn mend_jobs(&self, tenant: TenantId, found: &[Disagreement], log: &mut Log) {
@@ -280,6 +299,7 @@ impl Log {
             Remedy::Witnessed(_) => rows("wrote its rows again, as they were noted"),
             Remedy::Claims(_) => rows("looked for the one claim that makes all as they were noted"),
             Remedy::Removal => rows("wrote again when it was removed, as the ledger tells"),
+            Remedy::Noted => rows("wrote its row again, as it was noted, or noted it again"),
             Remedy::Filterable(_) => rows("wrote again what filters look up"),
             Remedy::Order(_) => rows("wrote its place again, as two of row, sum and run tell"),
             Remedy::Activations => rows("wrote again when it answered, as the ledger tells"),

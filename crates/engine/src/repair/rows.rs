@@ -75,6 +75,10 @@ impl Engine {
                 _ => {}
             }
         }
+        // After what the ledger tells of its removal.
+        if remedies.contains(&Remedy::Noted) {
+            mends.push(Mend::Noted);
+        }
         // Last: they take number, chunks and flush from the versions' rows.
         let rows = remedies.contains(&Remedy::Activations) || !remade.is_empty();
         if rows && !dossier.ledger.is_empty() || other.is_some() {

@@ -110,6 +110,8 @@ pub(crate) enum Remedy {
     Claim(VersionId),
     /// When the document was removed, from the ledger.
     Removal,
+    /// The document's row and its removals as they were noted, or their notes as the rows have it.
+    Noted,
     Filterable(VersionId),
     /// Where it stands in the source's order, as its sum or its run tells.
     Order(VersionId),
@@ -157,8 +159,17 @@ struct Looked {
     lines: Vec<Vec<u8>>,
     chunks: u64,
     found: Vec<Disagreement>,
-    /// Finished after the view was taken.
+    /// A version was finished after the view was taken: of what the index holds nothing is said.
     late: bool,
+}
+
+/// What to make of a version that tells of more than the view holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Late {
+    /// It was finished meanwhile: it is looked at again.
+    LookAgain,
+    /// The view is newer than the row: the index never came so far.
+    IsWrong,
 }
 
 /// One pass over the stores of a tenant.
@@ -166,6 +177,7 @@ struct Round<'a> {
     engine: &'a Engine,
     tenant: TenantId,
     kbs: &'a HashMap<KbId, Kb>,
+    late: Late,
     flush: u64,
     audits: BTreeMap<Space, SpaceAudit>,
     /// What each space holds of which nothing was asked yet.
@@ -177,7 +189,7 @@ impl Engine {
     pub async fn verify(&self, tenant: TenantId) -> Result<Verified, Error> {
         let kbs = every(|page| self.parts.catalog.kbs(tenant, page)).await?;
         let kbs: HashMap<KbId, Kb> = kbs.into_iter().map(|kb| (kb.id, kb)).collect();
-        let mut round = Round::begin(self, tenant, &kbs).await?;
+        let mut round = Round::begin(self, tenant, &kbs, Late::LookAgain).await?;
         let mut looked: BTreeMap<DocumentId, Looked> = BTreeMap::new();
         let mut recorded = Recorded::default();
         let mut page = Page::first(Page::MAX);
@@ -243,20 +255,10 @@ impl Engine {
         if doubted.is_empty() {
             return Ok(());
         }
-        let mut round = Round::begin(self, tenant, kbs).await?;
+        let mut round = Round::begin(self, tenant, kbs, Late::IsWrong).await?;
         for document in doubted {
             let dossier = self.parts.catalog.dossier(tenant, document).await?;
-            let mut seen = round.look(&dossier).await?;
-            if seen.late {
-                // This view is newer than the row: the index never came so far.
-                let what = "it waits for something the index never wrote";
-                seen.found
-                    .extend(dossier.versions.last().map(|version| Disagreement {
-                        source_uri: dossier.source_uri(),
-                        document_id: Some(document),
-                        ..Disagreement::of_version(version.id, what, Remedy::Rework(version.id))
-                    }));
-            }
+            let seen = round.look(&dossier).await?;
             looked.insert(document, seen);
         }
         Ok(())
@@ -318,6 +320,7 @@ impl<'a> Round<'a> {
         engine: &'a Engine,
         tenant: TenantId,
         kbs: &'a HashMap<KbId, Kb>,
+        late: Late,
     ) -> Result<Self, Error> {
         let snapshot = engine.view(0).await?;
         let mut audits = BTreeMap::new();
@@ -333,6 +336,7 @@ impl<'a> Round<'a> {
             engine,
             tenant,
             kbs,
+            late,
             flush: snapshot.flush().0,
             audits,
             unasked,
@@ -374,9 +378,8 @@ impl<'a> Round<'a> {
         version: &VersionFile,
         looked: &mut Looked,
     ) -> Result<(), Error> {
-        if version.needs_flush.is_some_and(|flush| flush > self.flush) {
-            looked.late = true;
-        }
+        let late = version.needs_flush.is_some_and(|flush| flush > self.flush);
+        looked.late |= late && self.late == Late::LookAgain;
         let space = Space {
             tenant: self.tenant,
             kb: version.kb,
@@ -389,7 +392,12 @@ impl<'a> Round<'a> {
             kb.serving.id == version.generation || kb.building_id() == Some(version.generation)
         });
         if !looked.late && indexed {
-            let found = index_side::check(dossier, version, space, &audited);
+            let mut found = index_side::check(dossier, version, space, &audited);
+            if late && found.is_empty() {
+                let what = "it waits for something the index never wrote";
+                let remedy = Remedy::Rework(version.id);
+                found.push(Disagreement::of_version(version.id, what, remedy));
+            }
             looked.found.extend(found);
         }
         let engine = self.engine;

@@ -16,7 +16,10 @@ const LEDGER: Remedy =
 pub fn check(dossier: &Dossier) -> Vec<Disagreement> {
     let mut found = Findings(Vec::new());
     for table in &dossier.unreadable {
-        let remedy = Remedy::Nothing("restore a backup");
+        let remedy = match *table {
+            "documents" => Remedy::Document,
+            _ => Remedy::Nothing("restore a backup"),
+        };
         found.say(None, unreadable(table), remedy);
     }
     found.0.extend(witness::runs(dossier));
@@ -41,7 +44,12 @@ pub fn check(dossier: &Dossier) -> Vec<Disagreement> {
         found.say(None, what, Remedy::Document);
     }
     head(dossier, &served, &mut found);
-    removal(dossier, &mut found);
+    let noted = witness::document(dossier);
+    // Where a note of it stands, that tells what the ledger can only bound.
+    if noted.is_empty() {
+        removal(dossier, &mut found);
+    }
+    found.0.extend(noted);
     found.0.extend(told.0);
     found.0
 }
@@ -100,7 +108,8 @@ fn broken_chain(entries: &[LedgerEntry]) -> Option<&'static str> {
 
 fn head(dossier: &Dossier, served: &[Served], found: &mut Findings) {
     let Some(head) = &dossier.head else {
-        if !dossier.versions.is_empty() || !served.is_empty() {
+        let is_there = dossier.unreadable.contains(&"documents");
+        if !is_there && (!dossier.versions.is_empty() || !served.is_empty()) {
             let (what, remedy) = match dossier.successor {
                 None => ("its row among the documents is gone", Remedy::Document),
                 Some(other) => (
@@ -141,21 +150,23 @@ fn head(dossier: &Dossier, served: &[Served], found: &mut Findings) {
 
 /// Whether its row knows it as removed: as the ledger tells, and as what answers allows.
 fn removal(dossier: &Dossier, found: &mut Findings) {
-    let known = dossier.removed.as_ref();
+    let known = dossier.facts.as_ref();
+    let at = known.and_then(|facts| facts.removed_at);
     // Removed again while nothing answered, it is known to be so since later.
     let told = dossier.removal_told();
-    if dossier.head.is_some() && told.is_some() && known.map(|removed| removed.at) < told {
+    if dossier.head.is_some() && told.is_some() && at < told {
         let what = "the ledger says it was removed, and its row does not";
         found.say(None, what, Remedy::Removal);
     }
-    let Some(removed) = known.filter(|removed| removed.order.is_none()) else {
+    let ordered = known.is_some_and(|facts| facts.removed_order.is_some());
+    let Some(removed) = at.filter(|_| !ordered) else {
         return;
     };
     let overtaken = |row: &&ActivationFile| {
         let version = dossier.version(row.version);
         row.closed_at.is_none()
             && row.cause == ActivationCause::Run
-            && version.is_some_and(|version| version.created_at <= removed.at)
+            && version.is_some_and(|version| version.created_at <= removed)
     };
     if let Some(row) = dossier.activations.iter().find(overtaken) {
         let what = "it answers, and its row says it was removed since";

@@ -1,7 +1,9 @@
 //! What the rows of a version and of runs say that nothing else tells of, against what was noted of
 //! them.
 
-use catalog::{Dossier, Facts, NotedRun, Now, RunFacts, Told, VersionFile, VersionState};
+use catalog::{
+    DocumentFacts, Dossier, Facts, NotedRun, Now, RunFacts, Told, VersionFile, VersionState,
+};
 use model::SourceUri;
 
 use super::{Disagreement, Remedy};
@@ -74,6 +76,36 @@ fn otherwise(told: &Facts, now: &Facts) -> impl Iterator<Item = &'static str> {
     ]
     .into_iter()
     .filter_map(|(what, same)| (!same).then_some(what))
+}
+
+/// The document's row, and which jobs had a part in its removals.
+pub fn document(dossier: &Dossier) -> Vec<Disagreement> {
+    // One that is gone, or cannot be read, is named for that.
+    let Some(now) = &dossier.facts else {
+        return Vec::new();
+    };
+    let mut found = match &dossier.noted {
+        None => vec!["what was noted of its row is gone"],
+        Some(Told::Changed) => vec!["what was noted of its row was changed"],
+        Some(Told::Was(told)) => {
+            let removed = |facts: &DocumentFacts| (facts.removed_at, facts.removed_order.clone());
+            let mut found = Vec::new();
+            if now.source != told.source {
+                found.push("which source showed it was changed");
+            }
+            if removed(now) != removed(told) {
+                found.push(
+                    "whether, when or where in its source's order it was removed was changed",
+                );
+            }
+            found
+        }
+    };
+    if dossier.noted_removals.iter().any(|one| !one.stand()) {
+        found.push("which jobs have a part in its removal is not as it was noted");
+    }
+    let say = |what| Disagreement::new(what, Remedy::Noted);
+    found.into_iter().map(say).collect()
 }
 
 /// Every run of a document that has ended, and those that were noted and are not there.

@@ -489,3 +489,36 @@ async fn a_run_that_failed_after_its_seal_succeeds_when_it_is_tried_again() {
     let verified = house.engine.verify(tenant).await.unwrap();
     assert_eq!((verified.disagreements.len(), verified.chunks), (0, 1));
 }
+
+#[tokio::test]
+async fn a_run_whose_chunks_the_index_lost_does_not_succeed_with_the_rest() {
+    let house = house().await;
+    let (tenant, parts) = (house.place.tenant, house.engine.parts());
+    house.up_to(StepKind::Finalize).await;
+    let last = house.claim_of(StepKind::Finalize, "worker").await;
+    let space = Space {
+        tenant,
+        kb: last.kb,
+        generation: last.generation,
+    };
+    let lost = parts.index.scour(space, last.step.version()).await.unwrap();
+    lost.durable().await.unwrap();
+
+    let told = house.engine.perform(&last).await.unwrap_err();
+    assert_eq!(told.disposition(), Disposition::Halt);
+    assert!(told.explain().contains("1 chunks and the index holds 0"));
+    let now = parts.clock.now();
+    let set_aside = parts.catalog.set_aside(&last, told.on_run(), now);
+    set_aside.await.unwrap();
+    let none = house.engine.verify(tenant).await.unwrap();
+    assert_eq!((none.disagreements.len(), none.documents), (0, 0));
+
+    let retried = parts.catalog.retry_run(tenant, last.run, now);
+    retried.await.unwrap();
+    for step in [StepKind::Prep, StepKind::Extract, StepKind::Finalize] {
+        let claim = house.claim_of(step, "worker").await;
+        house.engine.perform(&claim).await.unwrap();
+    }
+    let verified = house.engine.verify(tenant).await.unwrap();
+    assert_eq!((verified.disagreements.len(), verified.chunks), (0, 1));
+}

@@ -405,6 +405,9 @@ async fn mend(house: &House, replayed: &mut BTreeSet<RunId>) -> anyhow::Result<b
     let catalog: &dyn Catalog = &*house.plain;
     let letters = catalog.dead_letters(tenant, Page::first(Page::MAX)).await?;
     for letter in &letters.items {
+        if letter.error.code == engine::CHUNKS_LOST {
+            bail!("what was marked is not there: {letter:#?}");
+        }
         if !replayed.insert(letter.run) {
             bail!("it cannot be mended: {letter:#?}");
         }

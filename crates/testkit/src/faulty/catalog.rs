@@ -214,6 +214,7 @@ through! { Jobs {
     note_originals(tenant: TenantId, hashes: &[ContentHash]) -> ();
     freed_originals(limit: u32) -> Vec<(TenantId, ContentHash)>;
     originals_gone(tenant: TenantId, hashes: &[ContentHash]) -> ();
+    heartbeat_cancel(tenant: TenantId, job: JobId, lease: Duration, now: DateTime<Utc>) -> ();
     finish_cancel(tenant: TenantId, job: JobId, now: DateTime<Utc>) -> Job;
     canceling() -> Vec<(TenantId, JobId)>;
 } }

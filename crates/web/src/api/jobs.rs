@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use catalog::{
-    Job, JobCounters, JobDocument, JobFilter, JobOutcome, JobProgress, NewJob, Standing,
+    Job, JobCounters, JobDocument, JobFilter, JobOutcome, JobProgress, NewJob, Pace, Standing,
 };
 use chrono::{DateTime, Utc};
 use engine::jobs::FolderSource;
@@ -54,6 +54,8 @@ pub struct JobView {
     #[schema(value_type = Option<Object>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<JobProgress>,
+    /// How fast it goes; null before there is anything to measure.
+    pub pace: Option<PaceView>,
     pub config: serde_json::Value,
     pub initiated_by: Option<Uuid>,
     pub error: Option<String>,
@@ -64,6 +66,25 @@ pub struct JobView {
     pub heartbeat_at: Option<DateTime<Utc>>,
     #[schema(value_type = Object)]
     pub standing: Standing,
+}
+
+/// On the average since the job began, without the time it was paused.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PaceView {
+    pub documents_per_second: f64,
+    pub chunks_per_second: f64,
+    /// Null unless all there is was listed and somebody is at it: otherwise nobody knows.
+    pub seconds_left: Option<u64>,
+}
+
+impl From<Pace> for PaceView {
+    fn from(pace: Pace) -> Self {
+        Self {
+            documents_per_second: pace.documents_per_second,
+            chunks_per_second: pace.chunks_per_second,
+            seconds_left: pace.seconds_left,
+        }
+    }
 }
 
 impl JobView {
@@ -78,8 +99,10 @@ impl JobView {
     }
 
     fn new(job: Job, progress: &JobProgress, now: DateTime<Utc>) -> Self {
+        let standing = job.standing(progress, now);
         Self {
-            standing: job.standing(progress, now),
+            pace: job.pace(standing.state, now).map(PaceView::from),
+            standing,
             job_id: job.id.as_uuid(),
             kb_id: job.kb.as_uuid(),
             source_id: job.source.map(SourceId::as_uuid),

@@ -10,7 +10,7 @@ use axum::http::header::REFERER;
 use axum::response::Redirect;
 use axum::routing::{get, post};
 use catalog::{
-    Job, JobChanges, JobCounters, JobDocument, JobFilter, JobProgress, Listed, NewJob, Page,
+    Job, JobChanges, JobCounters, JobDocument, JobFilter, JobProgress, Listed, NewJob, Pace, Page,
     Problem as Met, Standing, State as Stands,
 };
 use engine::jobs::FolderSource;
@@ -19,7 +19,6 @@ use model::{JobId, JobStatus};
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::pace::Pace;
 use super::page::{Filled, Frame, Shown, Trouble, Visitor, show};
 use super::shown::{Moment, State as Word};
 use crate::auth::{Manage, Read};
@@ -79,20 +78,22 @@ impl JobLine {
 
     fn new(gateway: &Gateway, job: Job, progress: JobProgress) -> Self {
         let live = matches!(job.status, JobStatus::Running | JobStatus::Paused);
+        let canceled = job.status == JobStatus::Canceled;
         let standing = job.standing(&progress, gateway.now());
+        let stands = standing.state;
         Self {
             id: job.id,
             roots: roots(&job.config),
-            state: state(&job, standing.state),
+            state: state(&job, stands),
             counters: job.counters,
             progress,
-            pace: Pace::of(&job, gateway.now()),
+            pace: job.pace(stands, gateway.now()),
             doing: doing(&job, standing),
             live,
             created: Moment(job.created_at),
             finished: job.finished_at.map(Moment),
-            heartbeat: job.heartbeat_at.filter(|_| live).map(Moment),
-            actions: actions(job.status),
+            heartbeat: job.heartbeat_at.filter(|_| live || canceled).map(Moment),
+            actions: actions(job.status, stands),
             error: job.error,
         }
     }
@@ -147,7 +148,7 @@ fn state(job: &Job, stands: Stands) -> Word {
     }
 }
 
-fn actions(status: JobStatus) -> Vec<(&'static str, &'static str)> {
+fn actions(status: JobStatus, stands: Stands) -> Vec<(&'static str, &'static str)> {
     match status {
         JobStatus::NotStarted => vec![("start", "Start")],
         JobStatus::Running => vec![("pause", "Pause"), ("cancel", "Cancel")],
@@ -155,6 +156,7 @@ fn actions(status: JobStatus) -> Vec<(&'static str, &'static str)> {
         JobStatus::Completed | JobStatus::Failed => {
             vec![("start", "Run again"), ("cancel", "Take back")]
         }
+        JobStatus::Canceled if stands == Stands::Stalled => vec![("cancel", "Go on canceling")],
         JobStatus::Canceled => Vec::new(),
     }
 }

@@ -14,7 +14,6 @@ mod health;
 mod inspect;
 mod jobs;
 mod marks;
-mod pace;
 mod page;
 mod plot;
 mod reference;
@@ -23,6 +22,8 @@ mod search;
 mod shown;
 mod sign_in;
 mod sources;
+
+pub(crate) use shown::{duration, figure};
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};

@@ -12,6 +12,7 @@ mod telling;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use catalog::Pace;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sources::folder::roots::written;
@@ -39,6 +40,7 @@ struct Job {
     status: String,
     error: Option<String>,
     progress: Option<Passed>,
+    pace: Option<Pace>,
     standing: Standing,
 }
 
@@ -132,7 +134,7 @@ pub fn is_acknowledged(said: &str) -> bool {
     said.lines().any(|line| job(line).is_some())
 }
 
-/// How many files there are, so that a time left can be told.
+/// How many files there are, so that it can be told how many are left.
 async fn count(folder: Folder) -> anyhow::Result<u64> {
     let counting = tokio::task::spawn_blocking(move || {
         let mut walk = folder.walk(Cursor::default());
@@ -170,7 +172,7 @@ async fn follow(
         }
         let job: Job = client.get(&format!("/v1/jobs/{job}")).await?;
         if let Some(passed) = &job.progress {
-            progress.at(passed);
+            progress.at(passed, job.pace.as_ref());
         }
         telling.go_on(client).await?;
         match job.status.as_str() {

@@ -4,6 +4,7 @@ use std::io::IsTerminal as _;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use catalog::Pace;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde::Deserialize;
 
@@ -20,7 +21,7 @@ pub struct Progress {
     taken_in: ProgressBar,
     parsed: ProgressBar,
     embedded: ProgressBar,
-    /// The total: only this one has a time left, because only it ends the waiting.
+    /// The total: only this one says how fast it goes, because only it ends the waiting.
     ready: ProgressBar,
     /// Where there is no terminal: when the last line was written.
     lines: Option<Mutex<Instant>>,
@@ -28,10 +29,10 @@ pub struct Progress {
 
 const EVERY: Duration = Duration::from_secs(5);
 const STAGE: &str = "{prefix:>9} {bar:32} {pos}/{len}";
-const TOTAL: &str = "{prefix:>9} {bar:32} {pos}/{len}  {per_sec}, {eta} left";
+const TOTAL: &str = "{prefix:>9} {bar:32} {pos}/{len}  {msg}";
 
 impl Progress {
-    /// The number of files is known, so a time left can be told.
+    /// The number of files is known, so it can be told how many are left.
     pub fn start(files: u64) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let bars = MultiProgress::new();
@@ -55,11 +56,13 @@ impl Progress {
         }
     }
 
-    pub fn at(&self, passed: &Passed) {
+    pub fn at(&self, passed: &Passed, pace: Option<&Pace>) {
+        let pace = pace.map(web::pace::words).unwrap_or_default();
         self.taken_in.set_position(passed.taken_in);
         self.parsed.set_position(passed.parsed);
         self.embedded.set_position(passed.embedded);
         self.ready.set_position(passed.ended);
+        self.ready.set_message(pace.clone());
         let Some(last) = &self.lines else { return };
         let mut last = last.lock().expect("nothing panics while it holds the time");
         if last.elapsed() >= EVERY {
@@ -71,8 +74,13 @@ impl Progress {
                 embedded,
                 ended,
             } = passed;
+            let pace = if pace.is_empty() {
+                pace
+            } else {
+                format!("; {pace}")
+            };
             eprintln!(
-                "of {total}: {taken_in} taken in, {parsed} parsed, {embedded} embedded, {ended} ready"
+                "of {total}: {taken_in} taken in, {parsed} parsed, {embedded} embedded, {ended} ready{pace}"
             );
         }
     }

@@ -1,0 +1,11 @@
+-- Whatever else nothing told of, noted once more as runs and jobs are: a document's row, the parts jobs
+-- have in its removals. `owner` is whose note it is and takes it along when it is purged, `subject` is
+-- the row it is of. Of what was, it is noted as it is found.
+CREATE TABLE witnesses (
+    owner uuid NOT NULL,
+    kind text NOT NULL,
+    subject uuid NOT NULL,
+    facts text NOT NULL,
+    sum bytea NOT NULL,
+    PRIMARY KEY (owner, kind, subject)
+);

@@ -1,0 +1,2 @@
+-- For how long a job was paused, or had failed, since it began: it took no part in how fast it goes.
+ALTER TABLE jobs ADD COLUMN paused_ms bigint NOT NULL DEFAULT 0;
