@@ -170,6 +170,18 @@ fn a_file_called_at_too_great_length_keeps_no_other_out(mill: &Mill) {
 }
 
 #[test]
+fn every_file_that_is_refused_is_named_however_many_there_are() {
+    let (mill, folder) = (Mill::sqlite(), Folder::of(&[]));
+    let deep = vec!["é".repeat(120); 4].join("/");
+    for n in 0..60 {
+        folder.write(&format!("{deep}/{n}.md"), "# B\n\nThe damsel.\n");
+    }
+    let output = mill.run(&["ingest", path(folder.path()), "--json"]);
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(told.matches("the address is too long").count(), 60);
+}
+
+#[test]
 fn a_file_called_at_too_great_length_keeps_no_other_out_on_sqlite() {
     a_file_called_at_too_great_length_keeps_no_other_out(&Mill::sqlite());
 }

@@ -221,8 +221,12 @@ fn a_file_that_is_gone_answers_until_its_removal_is_asked_for() {
     let without_missing = |of: &Folder| mill.ok(&["ingest", path(of.path()), "--remove-missing"]);
     without_missing(&elsewhere);
     assert!(answers(), "it is not below that folder");
-    without_missing(&folder);
+    let told = without_missing(&folder);
     assert!(!answers());
+    assert!(told.contains("kitchen/bread.txt"), "{told}");
+    let again = mill.lines(&["ingest", path(folder.path()), "--remove-missing", "--json"]);
+    let removed = again.iter().filter(|line| line["outcome"] == "removed");
+    assert_eq!(removed.count(), 0, "it was gone before");
 }
 
 #[test]

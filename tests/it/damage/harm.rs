@@ -36,6 +36,8 @@ pub enum Expected {
     /// What status tells, by kind.
     Tally(String),
     Job(Uuid),
+    /// By name.
+    Kb(String),
     Nobody,
 }
 

@@ -5,6 +5,8 @@ mod harm;
 
 mod index_files;
 
+mod knowledge_bases;
+
 mod originals;
 
 mod stores;
@@ -165,9 +167,11 @@ fn named(found: &Verified) -> BTreeSet<Expected> {
         (Some(document), ..) => Expected::Document(document.as_uuid()),
         (None, Some(version), _) => Expected::Version(version.as_uuid()),
         (None, None, Some(tally)) => Expected::Tally(tally.kind.clone()),
-        (None, None, None) => one
-            .job
-            .map_or(Expected::Nobody, |one| Expected::Job(one.job.as_uuid())),
+        (None, None, None) => match (&one.kb, one.job) {
+            (Some(kb), _) => Expected::Kb(kb.clone()),
+            (None, Some(one)) => Expected::Job(one.job.as_uuid()),
+            (None, None) => Expected::Nobody,
+        },
     };
     let objects = found.leftovers.iter().cloned().map(Expected::Object);
     found.disagreements.iter().map(of).chain(objects).collect()

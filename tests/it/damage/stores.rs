@@ -140,6 +140,12 @@ impl Stores {
     }
 
     /// The first there was, or one of those after it.
+    /// The only one.
+    pub async fn kb(&mut self) -> Uuid {
+        let query = sqlx::query_scalar("SELECT id FROM knowledge_bases");
+        query.fetch_one(&mut self.sqlite).await.unwrap()
+    }
+
     pub async fn job(&mut self, at: u32) -> Uuid {
         let ids = "SELECT id FROM jobs UNION SELECT job_id FROM job_witnesses
             ORDER BY id LIMIT 1 OFFSET $1";

@@ -1,5 +1,5 @@
 //! What is shared by all documents of a knowledge base, damaged: the record of its space in the
-//! index, and the generation it is served by.
+//! index, and the catalog as a whole.
 
 use super::stores::Stores;
 use super::{House, copy};
@@ -53,23 +53,6 @@ async fn a_space_that_lost_count_of_its_ids_is_named_and_made_right() {
         assert_eq!(repaired.after.digest.to_string(), digest, "{way}");
         house.close().await;
     }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_knowledge_base_nothing_serves_is_named() {
-    let (mill, _) = library();
-    let mut stores = Stores::open(&mill.data()).await;
-    let retired = "UPDATE generations SET state = 'retired' WHERE state = 'serving' OR id = $1";
-    stores.execute(retired, uuid::Uuid::nil()).await;
-    stores.close().await;
-    let house = House::open(&mill.data()).await;
-    let found = house.engine.verify_all().await.unwrap();
-    let named = found
-        .disagreements
-        .iter()
-        .filter(|one| one.what.starts_with("its knowledge base is gone"));
-    assert_eq!(named.count(), 4, "{found:#?}");
-    house.close().await;
 }
 
 #[test]

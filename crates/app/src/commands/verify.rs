@@ -139,6 +139,9 @@ fn place_within(one: &Value) -> String {
         let (told, counted) = (&one["tally"]["told"], &one["tally"]["counted"]);
         return format!("status: {kind} ({told} told, {counted} counted)");
     }
+    if let Some(kb) = one["kb"].as_str() {
+        return format!("knowledge base {kb}");
+    }
     if let Some(job) = one["job"]["job"].as_str() {
         let (of, told) = (cell(&one["job"], "of"), &one["job"]["told"]);
         let counted = &one["job"]["counted"];

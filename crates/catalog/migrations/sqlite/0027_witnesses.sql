@@ -1,5 +1,5 @@
 -- Whatever else nothing told of, noted once more as runs and jobs are: a document's row, the parts jobs
--- have in its removals. `owner` is whose note it is and takes it along when it is purged, `subject` is
+-- have in its removals, a knowledge base with its generations. `owner` is whose note it is and takes it along when it is purged, `subject` is
 -- the row it is of. Of what was, it is noted as it is found.
 CREATE TABLE witnesses (
     owner BLOB NOT NULL,

@@ -198,6 +198,14 @@ pub struct Problem {
     pub message: String,
 }
 
+/// A document a job removed, because its source shows it no more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobRemoval {
+    pub document: DocumentId,
+    pub source_uri: SourceUri,
+    pub at: DateTime<Utc>,
+}
+
 /// What a job brought, or found to be there already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobDocument {

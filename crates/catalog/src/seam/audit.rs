@@ -2,7 +2,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use model::{DocumentId, KbId, SourceUri, TenantId, VersionId};
 
-use crate::{Dossier, Error, Held, Listed, Mend, Miscounted, MiscountedJob, Page, ToldOf};
+use crate::{Dossier, Error, Held, Listed, Mend, Miscounted, MiscountedJob, NotedKb, Page, ToldOf};
 
 /// What `verify` reads and `repair` mends: rows as they are, right or wrong.
 #[async_trait]
@@ -38,6 +38,13 @@ pub trait Audit {
     /// Writes the rows of those jobs again, lost ones too, and counts their chunks and documents
     /// anew; what they wait for, whoever guards them counts.
     async fn recount_met(&self, tenant: TenantId) -> Result<(), Error>;
+
+    /// The tenant's knowledge bases as their rows have them and as they were noted.
+    async fn noted_kbs(&self, tenant: TenantId) -> Result<Vec<NotedKb>, Error>;
+
+    /// Writes the rows of knowledge bases and generations again as they were noted, or, where no
+    /// note stands, the notes as the rows have it.
+    async fn mend_kbs(&self, tenant: TenantId) -> Result<(), Error>;
 
     /// A token greater than every one given out so far: a write under it is fenced by later
     /// claims and fences earlier ones.

@@ -5,8 +5,9 @@ use chrono::{DateTime, Utc};
 use model::{DocumentId, JobId, SourceId, TenantId};
 
 use crate::{
-    Admitted, Batch, Error, Job, JobChanges, JobClaim, JobDocument, JobFilter, JobProgress, Listed,
-    NewJob, NewSource, Page, Problem, Recounted, Removing, Source, SourceChange, Unseen,
+    Admitted, Batch, Error, Job, JobChanges, JobClaim, JobDocument, JobFilter, JobProgress,
+    JobRemoval, Listed, NewJob, NewSource, Page, Problem, Recounted, Removing, Source,
+    SourceChange, Unseen,
 };
 
 /// Sources, and the jobs that ingest them.
@@ -67,6 +68,14 @@ pub trait Jobs {
         job: JobId,
         page: Page,
     ) -> Result<Listed<Problem>, Error>;
+
+    /// What the job removed, by document; not what others had removed before it started.
+    async fn job_removals(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        page: Page,
+    ) -> Result<Listed<JobRemoval>, Error>;
 
     /// A conflict while it runs, is paused, or is being canceled, and while another job of
     /// the same source is. A failed job goes on at its cursor, any other begins anew.

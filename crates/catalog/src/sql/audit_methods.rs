@@ -6,8 +6,10 @@ use model::{DocumentId, KbId, SourceUri, TenantId, VersionId};
 
 use super::cells::micros;
 use super::dialect::Dialect;
-use super::{Sql, audit, counters, mend, removal, tallies, unsay};
-use crate::{Audit, Dossier, Error, Held, Listed, Mend, Miscounted, MiscountedJob, Page, ToldOf};
+use super::{Sql, audit, counters, mend, noted_kbs, removal, tallies, unsay};
+use crate::{
+    Audit, Dossier, Error, Held, Listed, Mend, Miscounted, MiscountedJob, NotedKb, Page, ToldOf,
+};
 
 #[async_trait]
 impl<DB: Dialect> Audit for Sql<DB> {
@@ -69,6 +71,20 @@ impl<DB: Dialect> Audit for Sql<DB> {
     async fn recount_met(&self, tenant: TenantId) -> Result<(), Error> {
         self.write("catalog.recount_met", move |c| {
             Box::pin(counters::put_right::<DB>(c, tenant))
+        })
+        .await
+    }
+
+    async fn noted_kbs(&self, tenant: TenantId) -> Result<Vec<NotedKb>, Error> {
+        self.read("catalog.noted_kbs", move |c| {
+            Box::pin(noted_kbs::gather::<DB>(c, tenant))
+        })
+        .await
+    }
+
+    async fn mend_kbs(&self, tenant: TenantId) -> Result<(), Error> {
+        self.write("catalog.mend_kbs", move |c| {
+            Box::pin(noted_kbs::put_right::<DB>(c, tenant))
         })
         .await
     }

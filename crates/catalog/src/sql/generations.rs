@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use model::{DocumentId, GenerationId, KbId, RunId, Step, TenantId, VersionId};
 use sqlx::{AssertSqlSafe, query};
+use uuid::Uuid;
 
 use super::activate::lock_document;
 use super::cancel::removed;
@@ -11,10 +12,10 @@ use super::dialect::Dialect;
 use super::events::{News, tell};
 use super::kbs::{self, KBS, gather, insert_generation, one};
 use super::removal::{REMOVING, end_runs, lock_runs, read, withdraw};
-use super::{Tx, admit, alike, ledger, versions, work};
+use super::{Tx, admit, alike, ledger, noted_kbs, versions, work};
 use crate::{
-    Admission, Building, Error, Generation, GenerationSpec, GenerationState, Kb, Rebuilt, Removing,
-    Retired, RunType,
+    Admission, Building, Error, Generation, GenerationFacts, GenerationSpec, GenerationState, Kb,
+    Rebuilt, Removing, Retired, RunType,
 };
 
 /// An open activation `a` of the serving generation, and its version `v`.
@@ -55,8 +56,17 @@ pub async fn begin<DB: Dialect>(
         .bind(kb.as_uuid())
         .fetch_one(&mut *c)
         .await?;
-    let number = Cells::<DB>(&row).get::<i64>("number")? + 1;
-    insert_generation::<DB>(c, kb, number, &spec, GenerationState::Building, now).await?;
+    let next = GenerationFacts {
+        id: GenerationId::from_uuid(Uuid::now_v7()),
+        number: Cells::<DB>(&row).small("number")? + 1,
+        spec,
+        state: GenerationState::Building,
+        created_at: now,
+        serving_since: None,
+    };
+    insert_generation::<DB>(c, kb, &next).await?;
+    let number = i64::from(next.number);
+    noted_kbs::add::<DB>(c, (tenant, kb), next).await?;
     tell::<DB>(c, news(tenant, kb, "generation.begun", number), now).await?;
     one::<DB>(c, tenant, kb).await
 }
@@ -264,6 +274,7 @@ pub async fn switch<DB: Dialect>(
         .bind(now)
         .execute(&mut *c)
         .await?;
+    noted_kbs::switch::<DB>(c, (tenant, kb), generation, now).await?;
     point_documents::<DB>(c, old, generation).await?;
     let number = i64::from(building.number);
     tell::<DB>(c, news(tenant, kb, "generation.switched", number), now).await?;
@@ -383,6 +394,7 @@ pub async fn abandon<DB: Dialect>(
         .bind(generation.as_uuid())
         .execute(&mut *c)
         .await?;
+    noted_kbs::retire::<DB>(c, (tenant, kb), generation).await?;
     tell::<DB>(c, news(tenant, kb, "generation.abandoned", number), now).await?;
     one::<DB>(c, tenant, kb).await
 }

@@ -10,8 +10,9 @@ use super::cells::micros;
 use super::dialect::Dialect;
 use super::{Sql, cancel, jobs, listing, missing, outcomes, recount, removal, sources};
 use crate::{
-    Admitted, Batch, Error, Job, JobChanges, JobClaim, JobDocument, JobFilter, JobProgress, Jobs,
-    Listed, NewJob, NewSource, Page, Problem, Recounted, Removing, Source, SourceChange, Unseen,
+    Admitted, Batch, Error, Job, JobChanges, JobClaim, JobDocument, JobFilter, JobProgress,
+    JobRemoval, Jobs, Listed, NewJob, NewSource, Page, Problem, Recounted, Removing, Source,
+    SourceChange, Unseen,
 };
 
 #[async_trait]
@@ -110,6 +111,18 @@ impl<DB: Dialect> Jobs for Sql<DB> {
     async fn job_changes(&self, tenant: TenantId, job: JobId) -> Result<JobChanges, Error> {
         self.read("catalog.job_changes", move |c| {
             Box::pin(async move { outcomes::changes::<DB>(c, tenant, job).await })
+        })
+        .await
+    }
+
+    async fn job_removals(
+        &self,
+        tenant: TenantId,
+        job: JobId,
+        page: Page,
+    ) -> Result<Listed<JobRemoval>, Error> {
+        self.read("catalog.job_removals", move |c| {
+            Box::pin(async move { outcomes::removals::<DB>(c, tenant, job, &page).await })
         })
         .await
     }

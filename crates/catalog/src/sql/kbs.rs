@@ -8,8 +8,12 @@ use uuid::Uuid;
 use super::Tx;
 use super::cells::{Cells, json};
 use super::dialect::Dialect;
+use super::noted_kbs;
 use super::paging::{cut, of_name, page_by_name};
-use crate::{Error, Generation, GenerationSpec, GenerationState, Kb, Listed, Page, Retention};
+use crate::{
+    Error, Generation, GenerationFacts, GenerationSpec, GenerationState, Kb, Listed, Page,
+    Retention,
+};
 
 /// A knowledge base beside each of its open generations.
 pub const KBS: &str = "SELECT k.id, k.tenant_id, k.name, k.retention, k.created_at,
@@ -39,29 +43,35 @@ pub async fn create<DB: Dialect>(
     .await?;
     fresh.ok_or_else(|| Error::conflict("knowledge base", format!("`{name}` exists already")))?;
     let kb = KbId::from_uuid(id);
-    insert_generation::<DB>(c, kb, 1, spec, GenerationState::Serving, now).await?;
+    let first = GenerationFacts {
+        id: GenerationId::from_uuid(Uuid::now_v7()),
+        number: 1,
+        spec: spec.clone(),
+        state: GenerationState::Serving,
+        created_at: now,
+        serving_since: Some(now),
+    };
+    insert_generation::<DB>(c, kb, &first).await?;
+    noted_kbs::write::<DB>(c, tenant, kb).await?;
     one::<DB>(c, tenant, kb).await
 }
 
 pub async fn insert_generation<DB: Dialect>(
     c: &mut Tx<DB>,
     kb: KbId,
-    number: i64,
-    spec: &GenerationSpec,
-    state: GenerationState,
-    now: DateTime<Utc>,
+    generation: &GenerationFacts,
 ) -> Result<(), Error> {
     query(
         "INSERT INTO generations (id, kb_id, number, spec, state, created_at, serving_since)
          VALUES ($1, $2, $3, $4, $5, $6, $7)",
     )
-    .bind(Uuid::now_v7())
+    .bind(generation.id.as_uuid())
     .bind(kb.as_uuid())
-    .bind(number)
-    .bind(json(spec))
-    .bind(state.as_str())
-    .bind(now)
-    .bind((state == GenerationState::Serving).then_some(now))
+    .bind(i64::from(generation.number))
+    .bind(json(&generation.spec))
+    .bind(generation.state.as_str())
+    .bind(generation.created_at)
+    .bind(generation.serving_since)
     .execute(c)
     .await?;
     Ok(())

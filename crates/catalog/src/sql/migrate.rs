@@ -4,7 +4,7 @@ use model::ContentHash;
 use sqlx::{Pool, Row, query, raw_sql};
 
 use super::dialect::Dialect;
-use super::{noted_documents, noted_jobs, noted_removals, noted_runs, witness};
+use super::{noted_documents, noted_jobs, noted_kbs, noted_removals, noted_runs, witness};
 use crate::Error;
 
 /// The migrations after which what was there is noted.
@@ -59,6 +59,7 @@ async fn run<DB: Dialect>(pool: &Pool<DB>) -> Result<(), Error> {
     if is_new(WITNESSES) {
         noted_documents::write_all::<DB>(&mut *tx).await?;
         noted_removals::write_all::<DB>(&mut *tx).await?;
+        noted_kbs::write_all::<DB>(&mut *tx).await?;
     }
     Ok(tx.commit().await?)
 }

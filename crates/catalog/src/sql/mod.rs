@@ -45,6 +45,7 @@ mod metadata;
 mod missing;
 mod noted_documents;
 mod noted_jobs;
+mod noted_kbs;
 mod noted_removals;
 mod noted_runs;
 mod notes;

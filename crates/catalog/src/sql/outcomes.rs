@@ -1,7 +1,9 @@
 //! What became of everything a job met.
 
+use chrono::{DateTime, Utc};
 use model::{DocumentId, JobId, JobStatus, RunId, RunStatus, StepKind, TenantId, VersionId};
 use sqlx::{AssertSqlSafe, QueryBuilder, query};
+use uuid::Uuid;
 
 use super::Tx;
 use super::cells::{Cells, text};
@@ -11,8 +13,8 @@ use super::paging::cut;
 use super::{jobs, paging};
 use crate::records::paused;
 use crate::{
-    Awaits, Error, FirstToGoOn, Job, JobChanges, JobDocument, JobOutcome, JobProgress, Listed,
-    Page, Problem,
+    Awaits, Error, FirstToGoOn, Job, JobChanges, JobDocument, JobOutcome, JobProgress, JobRemoval,
+    Listed, Page, Problem,
 };
 
 /// Writes down what a batch could not take in.
@@ -186,11 +188,46 @@ pub async fn changes<DB: Dialect>(
     Ok(changes)
 }
 
-/// A removal made before it started is another's it has a part in.
+/// A removal made before a job started is another's it has a part in.
+fn since(job: &Job) -> DateTime<Utc> {
+    job.started_at.unwrap_or(job.created_at)
+}
+
+pub async fn removals<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    job: JobId,
+    page: &Page,
+) -> Result<Listed<JobRemoval>, Error> {
+    let known = jobs::one::<DB>(c, tenant, job).await?;
+    let mut select: QueryBuilder<DB> = QueryBuilder::new(
+        "SELECT d.id, d.source_uri, m.at FROM job_removals m
+         JOIN documents d ON d.id = m.document_id WHERE m.job_id = ",
+    );
+    select.push_bind(job.as_uuid());
+    select.push(" AND m.at >= ").push_bind(since(&known));
+    if let Some(document) = paging::after::<Uuid>(page)? {
+        select.push(" AND d.id > ").push_bind(document);
+    }
+    select.push(" ORDER BY d.id");
+    let limit = paging::limit(&mut select, page);
+    let rows = select.build().fetch_all(c).await?;
+    let read = |row| {
+        let row = Cells::<DB>(row);
+        Ok(JobRemoval {
+            document: row.id("id", DocumentId::from_uuid)?,
+            source_uri: row.uri("source_uri")?,
+            at: row.at("at")?,
+        })
+    };
+    let items = rows.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
+    Ok(cut(items, limit, |one| one.document))
+}
+
 async fn removed<DB: Dialect>(c: &mut Tx<DB>, job: &Job) -> Result<u64, Error> {
     let row = query("SELECT count(*) AS gone FROM job_removals WHERE job_id = $1 AND at >= $2")
         .bind(job.id.as_uuid())
-        .bind(job.started_at.unwrap_or(job.created_at))
+        .bind(since(job))
         .fetch_one(c)
         .await?;
     Cells::<DB>(&row).count("gone")

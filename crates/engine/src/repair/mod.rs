@@ -64,6 +64,7 @@ struct Log {
     tallies: Option<Result<(), String>>,
     jobs: Option<Result<(), String>>,
     job_rows: Option<Result<(), String>>,
+    kb_rows: Option<Result<(), String>>,
 }
 
 /// How often what came to light by mending is mended in its turn. A document that has lost
@@ -116,13 +117,23 @@ impl Engine {
     /// Whatever is done about each of them; what fails is told with it.
     async fn mend_all(&self, tenant: TenantId, found: &[Disagreement]) -> Log {
         let mut log = Log::default();
-        // First: whose claim is missing is looked for among the jobs there are.
+        // First: everything else is of one of them.
+        self.mend_kbs(tenant, found, &mut log).await;
+        // Before the documents: whose claim is missing is looked for among the jobs there are.
         self.mend_jobs(tenant, found, &mut log).await;
         self.mend_documents(tenant, found, &mut log).await;
         self.mend_index(found, &mut log).await;
         // After the rows they count.
         self.recount(tenant, found, &mut log).await;
         log
+    }
+
+    async fn mend_kbs(&self, tenant: TenantId, found: &[Disagreement], log: &mut Log) {
+        if found.iter().any(|one| one.remedy == Remedy::KbRows) {
+            let written = self.parts.catalog.mend_kbs(tenant).await;
+            let written = written.map_err(|error| Error::from(error).explain());
+            log.kb_rows = Some(written);
+        }
     }
 
     async fn mend_jobs(&self, tenant: TenantId, found: &[Disagreement], log: &mut Log) {
@@ -325,6 +336,11 @@ impl Log {
             Remedy::JobRows => {
                 let written = self.job_rows.as_ref();
                 let done = "wrote its row again, as it was noted, or noted it again";
+                told(written.map(|result| result.as_ref().map(|()| done)))
+            }
+            Remedy::KbRows => {
+                let written = self.kb_rows.as_ref();
+                let done = "wrote its rows again, as they were noted, or noted them again";
                 told(written.map(|result| result.as_ref().map(|()| done)))
             }
             Remedy::Forget(_, version) => {

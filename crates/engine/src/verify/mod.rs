@@ -19,7 +19,7 @@ mod witness;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use catalog::{Dossier, JobCount, Kb, Miscounted, MiscountedJob, Page, VersionFile, every, replay};
+use catalog::{Dossier, JobCount, Kb, Miscounted, MiscountedJob, Page, VersionFile, replay};
 use index::{Space, SpaceAudit, VersionAudit};
 use model::{ContentHash, DocumentId, KbId, RunId, SourceUri, TenantId, VersionId};
 
@@ -60,6 +60,9 @@ pub struct Disagreement {
     /// A count of status, where it is one that is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tally: Option<Miscounted>,
+    /// A knowledge base by name, where it is its own rows that are wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kb: Option<String>,
     /// A job, where it is one that has miscounted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<MiscountedJob>,
@@ -78,6 +81,7 @@ impl Disagreement {
             version_id: None,
             chunk: None,
             tally: None,
+            kb: None,
             job: None,
             what,
             remedy,
@@ -134,6 +138,8 @@ pub(crate) enum Remedy {
     Jobs,
     /// A job's row as it was noted, or its note as the row has it.
     JobRows,
+    /// The rows of knowledge bases as they were noted, or their notes as the rows have it.
+    KbRows,
 }
 
 fn wrong_with(job: &MiscountedJob) -> &'static str {
@@ -187,8 +193,10 @@ struct Round<'a> {
 impl Engine {
     /// Reads everything of a tenant from the stores themselves.
     pub async fn verify(&self, tenant: TenantId) -> Result<Verified, Error> {
-        let kbs = every(|page| self.parts.catalog.kbs(tenant, page)).await?;
-        let kbs: HashMap<KbId, Kb> = kbs.into_iter().map(|kb| (kb.id, kb)).collect();
+        // As they were noted: a changed row must not make everything else look wrong.
+        let noted = self.parts.catalog.noted_kbs(tenant).await?;
+        let known = noted.iter().filter_map(|one| one.known(tenant));
+        let kbs: HashMap<KbId, Kb> = known.map(|kb| (kb.id, kb)).collect();
         let mut round = Round::begin(self, tenant, &kbs, Late::LookAgain).await?;
         let mut looked: BTreeMap<DocumentId, Looked> = BTreeMap::new();
         let mut recorded = Recorded::default();
@@ -212,7 +220,8 @@ impl Engine {
         self.look_again(tenant, &kbs, &mut looked).await?;
         let astray = self.confirm(tenant, astray, &looked).await?;
         let unowned = self.unowned(tenant, &recorded).await?;
-        let mut others = astray;
+        let mut others: Vec<Disagreement> = noted.iter().filter_map(witness::kb).collect();
+        others.extend(astray);
         others.extend(self.miscounted(tenant).await?);
         Ok(sum_up(looked, others, unowned))
     }

@@ -2,7 +2,8 @@
 //! them.
 
 use catalog::{
-    DocumentFacts, Dossier, Facts, NotedRun, Now, RunFacts, Told, VersionFile, VersionState,
+    DocumentFacts, Dossier, Facts, NotedKb, NotedRun, Now, RunFacts, Told, VersionFile,
+    VersionState,
 };
 use model::SourceUri;
 
@@ -106,6 +107,32 @@ pub fn document(dossier: &Dossier) -> Vec<Disagreement> {
     }
     let say = |what| Disagreement::new(what, Remedy::Noted);
     found.into_iter().map(say).collect()
+}
+
+/// A knowledge base and its generations.
+pub fn kb(one: &NotedKb) -> Option<Disagreement> {
+    let what = match (&one.now, &one.noted) {
+        (Now::Is(now), Some(Told::Was(noted))) if now == noted => return None,
+        (Now::Gone, _) => "the row of a knowledge base is gone",
+        (Now::Is(_) | Now::Unreadable, Some(Told::Was(_))) => {
+            "a knowledge base or one of its generations is not as it was noted"
+        }
+        (Now::Is(_), None | Some(Told::Changed)) => {
+            "what was noted of a knowledge base is gone, or was changed"
+        }
+        (Now::Unreadable, None | Some(Told::Changed)) => {
+            "neither a knowledge base nor what was noted of it can be read"
+        }
+    };
+    let remedy = match one.facts() {
+        Some(_) => Remedy::KbRows,
+        None => Remedy::Nothing("restore a backup"),
+    };
+    let name = one.facts().map(|facts| facts.name.clone());
+    Some(Disagreement {
+        kb: Some(name.unwrap_or_else(|| one.kb.to_string())),
+        ..Disagreement::new(what, remedy)
+    })
 }
 
 /// Every run of a document that has ended, and those that were noted and are not there.

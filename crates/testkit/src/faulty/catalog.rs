@@ -195,6 +195,7 @@ through! { Jobs {
     job_documents(tenant: TenantId, job: JobId, page: Page) -> Listed<JobDocument>;
     job_progress(tenant: TenantId, job: JobId) -> JobProgress;
     job_changes(tenant: TenantId, job: JobId) -> JobChanges;
+    job_removals(tenant: TenantId, job: JobId, page: Page) -> Listed<JobRemoval>;
     job_problems(tenant: TenantId, job: JobId, page: Page) -> Listed<Problem>;
     start_job(tenant: TenantId, job: JobId, now: DateTime<Utc>) -> Job;
     pause_job(tenant: TenantId, job: JobId, now: DateTime<Utc>) -> Job;
@@ -263,6 +264,8 @@ through! { Audit {
     miscounted(tenant: TenantId) -> Vec<Miscounted>;
     miscounted_jobs(tenant: TenantId) -> Vec<MiscountedJob>;
     recount_met(tenant: TenantId) -> ();
+    noted_kbs(tenant: TenantId) -> Vec<NotedKb>;
+    mend_kbs(tenant: TenantId) -> ();
     fence() -> u64;
     mend(tenant: TenantId, document: DocumentId, mends: Vec<Mend>, now: DateTime<Utc>) -> ();
 } }

@@ -29,6 +29,7 @@ pub fn routes() -> OpenApiRouter<Gateway> {
         .routes(routes!(show))
         .routes(routes!(documents))
         .routes(routes!(problems))
+        .routes(routes!(removals))
         .routes(routes!(start))
         .routes(routes!(pause))
         .routes(routes!(resume))
@@ -167,6 +168,14 @@ impl From<JobDocument> for JobDocumentView {
 pub struct JobProblemView {
     pub source_uri: Option<String>,
     pub message: String,
+}
+
+/// A document that answers no more, as its source shows it no more.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct JobRemovalView {
+    pub source_uri: String,
+    pub document_id: Uuid,
+    pub removed_at: DateTime<Utc>,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -325,6 +334,26 @@ async fn problems(
     let view = |problem: catalog::Problem| JobProblemView {
         source_uri: problem.source_uri.map(|uri| uri.to_string()),
         message: problem.message,
+    };
+    Ok(Json(Rows::of(paging.read(read).await?, view)))
+}
+
+/// What the job removed because its source shows it no more.
+#[utoipa::path(get, path = "/v1/jobs/{job}/removals", tag = "jobs",
+    params(("job" = Uuid, Path), Paging),
+    responses((status = 200, body = Rows<JobRemovalView>)))]
+async fn removals(
+    State(gateway): State<Gateway>,
+    who: May<Read>,
+    Named(job): Named<Uuid>,
+    Asked(paging): Asked<Paging>,
+) -> Result<Json<Rows<JobRemovalView>>, Problem> {
+    let job = JobId::from_uuid(job);
+    let read = |page| gateway.catalog().job_removals(who.tenant, job, page);
+    let view = |removal: catalog::JobRemoval| JobRemovalView {
+        source_uri: removal.source_uri.to_string(),
+        document_id: removal.document.as_uuid(),
+        removed_at: removal.at,
     };
     Ok(Json(Rows::of(paging.read(read).await?, view)))
 }

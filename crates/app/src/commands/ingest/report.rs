@@ -15,6 +15,7 @@ pub enum Outcome {
     New,
     NewVersion,
     Skipped,
+    Removed,
     Failed,
 }
 
@@ -35,14 +36,29 @@ impl Line {
     /// Something the job could not take in.
     pub fn refused(source_uri: Option<String>, message: String) -> Self {
         Self {
+            error: Some(message),
+            ..Self::without_run(source_uri, Outcome::Failed)
+        }
+    }
+
+    /// Something that answers no more.
+    pub fn removed(source_uri: String, document: Uuid) -> Self {
+        Self {
+            document_id: Some(document),
+            ..Self::without_run(Some(source_uri), Outcome::Removed)
+        }
+    }
+
+    fn without_run(source_uri: Option<String>, outcome: Outcome) -> Self {
+        Self {
             source_uri,
             document_id: None,
             run_id: None,
-            outcome: Outcome::Failed,
+            outcome,
             chunks: 0,
             gaps: Vec::new(),
             warnings: Vec::new(),
-            error: Some(message),
+            error: None,
         }
     }
 }
@@ -52,6 +68,7 @@ pub struct Report {
     counts: BTreeMap<Outcome, (u64, u64)>,
     /// Of documents and what became of them, what is worth a line in the table.
     failed: Vec<String>,
+    removed: Vec<String>,
     not_read: Vec<String>,
     warned: Vec<String>,
 }
@@ -65,6 +82,7 @@ impl Report {
             json,
             counts: BTreeMap::new(),
             failed: Vec::new(),
+            removed: Vec::new(),
             not_read: Vec::new(),
             warned: Vec::new(),
         }
@@ -78,6 +96,9 @@ impl Report {
             print_line(&serde_json::to_value(&line)?)?;
         }
         let uri = line.source_uri.unwrap_or_default();
+        if line.outcome == Outcome::Removed {
+            self.removed.push(format!("removed: {uri}"));
+        }
         let failed = line.error.map(|error| format!("failed: {uri}: {error}"));
         self.failed.extend(failed);
         let not_read = |gap: &Gap| format!("could not be read: {uri}{}", whereabouts(gap));
@@ -110,8 +131,13 @@ impl Report {
             row("skipped", Outcome::Skipped),
             row("failed", Outcome::Failed),
         ];
-        let mut out = table(&["", "DOCUMENTS", "CHUNKS"], &rows);
-        for lines in [&self.failed, &self.not_read, &self.warned] {
+        // Only who asked for that, and met it, is told of removals.
+        let gone = self.counts.contains_key(&Outcome::Removed);
+        let rows = rows
+            .into_iter()
+            .chain(gone.then(|| row("removed", Outcome::Removed)));
+        let mut out = table(&["", "DOCUMENTS", "CHUNKS"], &rows.collect::<Vec<_>>());
+        for lines in [&self.failed, &self.removed, &self.not_read, &self.warned] {
             for line in lines.iter().take(NAMED) {
                 out.push_str(&format!("{line}\n"));
             }

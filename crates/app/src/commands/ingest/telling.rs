@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::report::{Line, Outcome, Report};
 use crate::client::{Client, with_query};
-use crate::commands::Rows;
+use crate::commands::{Rows, each};
 
 const PAGE: &str = "50";
 
@@ -25,6 +25,13 @@ struct Found {
     gaps: Vec<Gap>,
     warnings: Vec<Warning>,
     error: Option<String>,
+}
+
+/// What it removed.
+#[derive(Debug, Deserialize)]
+struct Removed {
+    source_uri: String,
+    document_id: Uuid,
 }
 
 #[derive(Debug, Deserialize)]
@@ -70,7 +77,7 @@ impl Telling {
         }
     }
 
-    /// Tells the rest, and what could not be taken in; the job has ended, and with it every run
+    /// Tells the rest, what was removed, and what could not be taken in; the job has ended, and with it every run
     /// it waited for.
     pub async fn finish(mut self, client: &Client) -> anyhow::Result<Report> {
         loop {
@@ -83,12 +90,17 @@ impl Telling {
                 None => break,
             }
         }
-        let path = format!("/v1/jobs/{}/problems", self.job);
-        let refused: Rows<Refused> = client.get(&path).await?;
-        for one in refused.items {
-            self.report
-                .add(Line::refused(one.source_uri, one.message))?;
-        }
+        let (job, report) = (self.job, &mut self.report);
+        let removals = format!("/v1/jobs/{job}/removals");
+        each(client, &removals, &[], usize::MAX, |one: Removed| {
+            report.add(Line::removed(one.source_uri, one.document_id))
+        })
+        .await?;
+        let problems = format!("/v1/jobs/{job}/problems");
+        each(client, &problems, &[], usize::MAX, |one: Refused| {
+            report.add(Line::refused(one.source_uri, one.message))
+        })
+        .await?;
         Ok(self.report)
     }
 

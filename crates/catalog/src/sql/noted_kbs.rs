@@ -1,0 +1,269 @@
+//! Notes of knowledge bases and their generations, beside their rows.
+//!
+//! Written where a knowledge base is made; from then on whoever begins, switches or gives up a
+//! generation changes that part of the note.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use model::{GenerationId, KbId, TenantId};
+use sqlx::query;
+use uuid::Uuid;
+
+use super::Tx;
+use super::cells::{Cells, json};
+use super::dialect::Dialect;
+use super::notes::{self, Noted, Of};
+use crate::{Error, GenerationFacts, GenerationState, KbFacts, NotedKb, Now, Told};
+
+impl Noted for KbFacts {
+    const KIND: &'static str = "kb";
+}
+
+fn of(tenant: TenantId, kb: KbId) -> Of {
+    (tenant.as_uuid(), kb.as_uuid())
+}
+
+/// Notes a knowledge base as its rows have it.
+pub async fn write<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId, kb: KbId) -> Result<(), Error> {
+    match rows::<DB>(c, tenant).await?.remove(&kb) {
+        Some(Now::Is(facts)) => notes::put::<DB, _>(c, of(tenant, kb), &facts).await,
+        // One that cannot be read is named for that.
+        Some(Now::Unreadable | Now::Gone) | None => Ok(()),
+    }
+}
+
+/// Notes every knowledge base, when notes are new to a catalog.
+pub async fn write_all<DB: Dialect>(c: &mut Tx<DB>) -> Result<(), Error> {
+    let all = query("SELECT id, tenant_id FROM knowledge_bases")
+        .fetch_all(&mut *c)
+        .await?;
+    for row in &all {
+        let row = Cells::<DB>(row);
+        let tenant = row.id("tenant_id", TenantId::from_uuid)?;
+        write::<DB>(c, tenant, row.id("id", KbId::from_uuid)?).await?;
+    }
+    Ok(())
+}
+
+/// Notes a generation that is new.
+pub async fn add<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (tenant, kb): (TenantId, KbId),
+    generation: GenerationFacts,
+) -> Result<(), Error> {
+    change::<DB>(c, of(tenant, kb), |facts| {
+        facts.generations.push(generation);
+    })
+    .await
+}
+
+/// Notes that a generation serves since now, in the place of the one that did.
+pub async fn switch<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (tenant, kb): (TenantId, KbId),
+    to: GenerationId,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    change::<DB>(c, of(tenant, kb), |facts| {
+        for one in &mut facts.generations {
+            if one.id == to {
+                one.state = GenerationState::Serving;
+                one.serving_since = Some(now);
+            } else {
+                one.state = GenerationState::Retired;
+            }
+        }
+    })
+    .await
+}
+
+/// Notes that a generation will never serve.
+pub async fn retire<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (tenant, kb): (TenantId, KbId),
+    generation: GenerationId,
+) -> Result<(), Error> {
+    change::<DB>(c, of(tenant, kb), |facts| {
+        let mut all = facts.generations.iter_mut();
+        if let Some(one) = all.find(|one| one.id == generation) {
+            one.state = GenerationState::Retired;
+        }
+    })
+    .await
+}
+
+/// Changes a part of what is noted, if that is still what was noted.
+async fn change<DB: Dialect>(
+    c: &mut Tx<DB>,
+    of: Of,
+    change: impl FnOnce(&mut KbFacts),
+) -> Result<(), Error> {
+    match notes::standing::<DB, KbFacts>(c, of).await? {
+        Some(mut facts) => {
+            change(&mut facts);
+            notes::put::<DB, _>(c, of, &facts).await
+        }
+        None => Ok(()),
+    }
+}
+
+/// Every knowledge base of a tenant, as it is and as it was noted.
+pub async fn gather<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<Vec<NotedKb>, Error> {
+    let mut found = BTreeMap::new();
+    for (kb, now) in rows::<DB>(c, tenant).await? {
+        let noted = None;
+        found.insert(kb, NotedKb { kb, now, noted });
+    }
+    for ((_, kb), told) in notes::of_owners::<DB, KbFacts>(c, &[tenant.as_uuid()]).await? {
+        let kb = KbId::from_uuid(kb);
+        let gone = NotedKb {
+            kb,
+            now: Now::Gone,
+            noted: None,
+        };
+        found.entry(kb).or_insert(gone).noted = Some(told);
+    }
+    Ok(found.into_values().collect())
+}
+
+/// Rows as they were noted, or, where no note stands, notes as the rows have it.
+pub async fn put_right<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<(), Error> {
+    for one in gather::<DB>(c, tenant).await? {
+        match (&one.now, &one.noted) {
+            (Now::Is(now), Some(Told::Was(noted))) if now == noted => {}
+            (_, Some(Told::Was(noted))) => set::<DB>(c, tenant, one.kb, noted).await?,
+            (_, None | Some(Told::Changed)) => write::<DB>(c, tenant, one.kb).await?,
+        }
+    }
+    Ok(())
+}
+
+/// What a lost row has counted is counted anew.
+async fn set<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    kb: KbId,
+    facts: &KbFacts,
+) -> Result<(), Error> {
+    query(
+        "INSERT INTO knowledge_bases (id, tenant_id, name, retention, created_at)
+         VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (id) DO UPDATE SET tenant_id = $2, name = $3, retention = $4, created_at = $5",
+    )
+    .bind(kb.as_uuid())
+    .bind(tenant.as_uuid())
+    .bind(&*facts.name)
+    .bind(json(&facts.retention))
+    .bind(facts.created_at)
+    .execute(&mut *c)
+    .await?;
+    make_way::<DB>(c, kb, &facts.generations).await?;
+    for generation in &facts.generations {
+        set_generation::<DB>(c, kb, generation).await?;
+    }
+    Ok(())
+}
+
+/// No number and no state is taken by a row that is about to get another, nor by one that
+/// nothing was noted of.
+async fn make_way<DB: Dialect>(
+    c: &mut Tx<DB>,
+    kb: KbId,
+    noted: &[GenerationFacts],
+) -> Result<(), Error> {
+    let there = query("SELECT id FROM generations WHERE kb_id = $1")
+        .bind(kb.as_uuid())
+        .fetch_all(&mut *c)
+        .await?;
+    for row in &there {
+        let id: Uuid = Cells::<DB>(row).get("id")?;
+        let sql = match noted.iter().any(|one| one.id.as_uuid() == id) {
+            true => "UPDATE generations SET state = 'retired', number = -1 - number WHERE id = $1",
+            false => "DELETE FROM generations WHERE id = $1",
+        };
+        query(sql).bind(id).execute(&mut *c).await?;
+    }
+    Ok(())
+}
+
+async fn set_generation<DB: Dialect>(
+    c: &mut Tx<DB>,
+    kb: KbId,
+    facts: &GenerationFacts,
+) -> Result<(), Error> {
+    query(
+        "INSERT INTO generations (id, kb_id, number, spec, state, created_at, serving_since,
+             changes, rebuilt)
+         VALUES ($1, $2, $3, $4, $5, $6, $7,
+             (SELECT coalesce(max(change), 0) FROM activations WHERE generation_id = $1),
+             (SELECT coalesce(max(change), 0) FROM activations WHERE generation_id = $1))
+         ON CONFLICT (id) DO UPDATE SET kb_id = $2, number = $3, spec = $4, state = $5,
+             created_at = $6, serving_since = $7",
+    )
+    .bind(facts.id.as_uuid())
+    .bind(kb.as_uuid())
+    .bind(i64::from(facts.number))
+    .bind(json(&facts.spec))
+    .bind(facts.state.as_str())
+    .bind(facts.created_at)
+    .bind(facts.serving_since)
+    .execute(c)
+    .await?;
+    Ok(())
+}
+
+async fn rows<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+) -> Result<BTreeMap<KbId, Now<KbFacts>>, Error> {
+    let kbs = query("SELECT * FROM knowledge_bases WHERE tenant_id = $1")
+        .bind(tenant.as_uuid())
+        .fetch_all(&mut *c)
+        .await?;
+    let generations = query(
+        "SELECT g.* FROM generations g JOIN knowledge_bases k ON k.id = g.kb_id
+         WHERE k.tenant_id = $1 ORDER BY g.number",
+    )
+    .bind(tenant.as_uuid())
+    .fetch_all(c)
+    .await?;
+    let mut found = BTreeMap::new();
+    for row in &kbs {
+        let kb = Cells::<DB>(row).id("id", KbId::from_uuid)?;
+        found.insert(kb, read::<DB>(row).map_or(Now::Unreadable, Now::Is));
+    }
+    for row in &generations {
+        let kb = Cells::<DB>(row).id("kb_id", KbId::from_uuid)?;
+        let generation = read_generation::<DB>(row);
+        if let Some(now) = found.get_mut(&kb) {
+            match (&mut *now, generation) {
+                (Now::Is(facts), Ok(generation)) => facts.generations.push(generation),
+                (_, _) => *now = Now::Unreadable,
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn read<DB: Dialect>(row: &DB::Row) -> Result<KbFacts, Error> {
+    let row = Cells::<DB>(row);
+    Ok(KbFacts {
+        name: row.text("name")?,
+        retention: row.json("retention")?,
+        created_at: row.at("created_at")?,
+        generations: Vec::new(),
+    })
+}
+
+fn read_generation<DB: Dialect>(row: &DB::Row) -> Result<GenerationFacts, Error> {
+    let row = Cells::<DB>(row);
+    Ok(GenerationFacts {
+        id: row.id("id", GenerationId::from_uuid)?,
+        number: row.small("number")?,
+        spec: row.json("spec")?,
+        state: row.word("state")?,
+        created_at: row.at("created_at")?,
+        serving_since: row.maybe_at("serving_since")?,
+    })
+}
