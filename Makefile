@@ -52,8 +52,9 @@ screenshots: ## every page, light and dark, desktop and phone, into screenshots/
 		$(CARGO) $(TEST) --workspace --locked --test it -- browser::every_page browser::letters
 
 bench: model ## figures: a table, and JSON lines in bench/out/ (TOPICS=thread for a few)
-	$(CARGO) build --release --locked -p gristmill-app
-	$(CARGO) run --release --locked -p gristmill-bench -- $(TOPICS)
+	@# Together: apart they ask for other features, and the stores would be compiled twice.
+	$(CARGO) build --release --locked -p gristmill-app -p gristmill-bench
+	$${CARGO_TARGET_DIR:-target}/release/gristmill-bench $(TOPICS)
 
 eval: ## scores the parsers on ../shared/eval, where that is there
 	scripts/eval

@@ -9,9 +9,10 @@
 //! `GRISTMILL_BENCH_DOCUMENTS` says how many.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use engine::Engine;
 use model::{JobId, JobStatus, TenantId};
 
@@ -43,13 +44,16 @@ async fn measure(report: &mut Report, documents: usize) -> anyhow::Result<()> {
     let mut rates = Rates::default();
     let mut begun = (Instant::now(), cpu_time());
     let mut before = Seen::default();
+    let memory = Memory::watch();
     for tenth in 1..=TENTHS {
         let seen = until(&engine, tenant, job, documents * tenth / TENTHS).await?;
         rates = Rates::of((seen.ended - before.ended) as f64, begun);
         for (by, rate) in rates.by() {
             report.figure(format!("tenth {tenth}: documents per {by}"), rate, "1/s");
         }
-        report.figure(format!("tenth {tenth}: memory"), resident()?, "MB");
+        let (usual, most) = memory.since_last()?;
+        report.figure(format!("tenth {tenth}: memory, usually"), usual, "MB");
+        report.figure(format!("tenth {tenth}: memory, at most"), most, "MB");
         if before.listed >= documents as u64 {
             start.get_or_insert((tenth, rates));
         }
@@ -152,11 +156,38 @@ async fn status(engine: &Engine, tenant: TenantId) -> anyhow::Result<f64> {
     Ok(taken[taken.len() / 2])
 }
 
-/// Of this process, in megabytes.
-fn resident() -> anyhow::Result<f64> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
-    let kilobytes = line.and_then(|line| line.split_whitespace().nth(1));
-    let kilobytes: f64 = kilobytes.unwrap_or("0").parse()?;
-    Ok(kilobytes / 1024.0)
+/// What this process holds, in megabytes, looked at again and again: merges and clustering take
+/// some for a moment, and one look tells of that or not.
+struct Memory(Arc<Mutex<Vec<f64>>>);
+
+impl Memory {
+    /// Until it is dropped.
+    fn watch() -> Self {
+        let seen: Arc<Mutex<Vec<f64>>> = Arc::default();
+        let watched = Arc::downgrade(&seen);
+        std::thread::spawn(move || {
+            while let Some(seen) = watched.upgrade() {
+                seen.lock().expect("nothing panics there").extend(held());
+                drop(seen);
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        });
+        Self(seen)
+    }
+
+    /// The middle of what was seen since it was last asked, and the most.
+    fn since_last(&self) -> anyhow::Result<(f64, f64)> {
+        let mut seen = std::mem::take(&mut *self.0.lock().expect("nothing panics there"));
+        seen.sort_by(f64::total_cmp);
+        let most = seen.last().context("nothing was seen yet")?;
+        Ok((seen[seen.len() / 2], *most))
+    }
+}
+
+/// Without pages of files that are mapped, which the kernel takes back when it needs to.
+fn held() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("RssAnon:"))?;
+    let kilobytes: f64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes / 1024.0)
 }

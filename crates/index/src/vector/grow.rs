@@ -200,7 +200,7 @@ impl<'a> Grow<'a> {
     }
 
     /// Writes members as one posting, or as several if they are too many for one.
-    async fn put_parted(
+    pub(super) async fn put_parted(
         &mut self,
         table: &mut Table,
         centroid: Vec<f32>,
@@ -282,16 +282,21 @@ fn by_posting(table: &Table, members: Vec<Member>, cold: bool) -> BTreeMap<usize
     groups
 }
 
+/// Their vectors are held a second time for no longer than it takes.
+fn in_two(dimensions: usize, members: &[Member]) -> (Rows, Vec<bool>) {
+    let mut vectors = Rows::new(dimensions);
+    members
+        .iter()
+        .for_each(|member| vectors.push(&member.vector));
+    cluster::in_two(&vectors)
+}
+
 /// Parts members until no part is too long.
 fn part(centroid: Vec<f32>, members: Vec<Member>) -> Vec<(Vec<f32>, Vec<Member>)> {
     if members.len() <= LONGEST {
         return vec![(centroid, members)];
     }
-    let mut vectors = Rows::new(centroid.len());
-    members
-        .iter()
-        .for_each(|member| vectors.push(&member.vector));
-    let (centroids, second) = cluster::in_two(&vectors);
+    let (centroids, second) = in_two(centroid.len(), &members);
     let mut halves = [Vec::new(), Vec::new()];
     for (member, second) in members.into_iter().zip(second) {
         halves[usize::from(second)].push(member);

@@ -6,6 +6,7 @@
 //! coded about three times more than it would be without, and searches find postings
 //! that fit what is there rather than what was there first.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use roaring::RoaringBitmap;
@@ -22,8 +23,8 @@ use crate::vector::rotate::Rotation;
 
 /// Vectors in memory at a time.
 const AT_ONCE: usize = 8192;
-/// Vectors that centroids are found on, at most.
-const SAMPLED: usize = 128 << 10;
+/// Bytes of vectors that centroids are found on, at most: 128 Ki of 384 dimensions.
+const SAMPLED: usize = 192 << 20;
 
 /// One side of a space in the making: the hot or the cold.
 struct Side {
@@ -51,12 +52,18 @@ impl Grow<'_> {
             }
             sides = self.code(&table, sides, members).await?;
         }
-        sides = self.code(&table, sides, added).await?;
+        sides = self.code(&table, sides, added.clone()).await?;
+        let added: HashMap<u32, Member> = added.into_iter().map(|one| (one.id, one)).collect();
         for side in sides {
             let filled = side.codes.into_iter().enumerate();
             for (at, codes) in filled.filter(|(_, codes)| codes.len() > 0) {
-                let centroid = side.centroids.row(at).to_vec();
-                self.put(&mut table, &centroid, codes, side.cold);
+                let centroid = side.centroids.row(at);
+                if codes.len() <= LONGEST {
+                    self.put(&mut table, centroid, codes, side.cold);
+                } else {
+                    let long = (centroid, &codes, side.cold);
+                    self.put_long(&mut table, long, &added).await?;
+                }
             }
         }
         self.view.table = Some(Arc::new(table));
@@ -67,7 +74,8 @@ impl Grow<'_> {
 
     /// Centroids of both sides, found on every so many-th vector.
     async fn train(&self, table: &Table, added: &[Member], valid: u64) -> Result<[Side; 2], Error> {
-        let most = SAMPLED.min(valid as usize / FIRST * cluster::SAMPLE).max(1);
+        let held = SAMPLED / (4 * self.view.dimensions().max(1));
+        let most = held.min(valid as usize / FIRST * cluster::SAMPLE).max(1);
         let step = (valid as usize).div_ceil(most);
         let mut sample = Sample::new(self, table);
         let mut rows = Vectors::of(self).await?;
@@ -92,6 +100,29 @@ impl Grow<'_> {
             Ok([hot, Side::train(&cold, true, step)])
         });
         trained.await
+    }
+
+    /// Vectors that are alike all go to one centroid, however many of them there are. They are
+    /// parted like any that grew too many, some at a time: no memory would hold them all.
+    async fn put_long(
+        &mut self,
+        table: &mut Table,
+        (centroid, codes, cold): (&[f32], &Codes, bool),
+        added: &HashMap<u32, Member>,
+    ) -> Result<(), Error> {
+        let entries: Vec<u32> = (0..codes.len() as u32).collect();
+        for some in entries.chunks(AT_ONCE) {
+            let is_new = |at: &u32| added.contains_key(&codes.ids[*at as usize]);
+            let (new, stored): (Vec<u32>, Vec<u32>) = some.iter().copied().partition(is_new);
+            let new = new.iter().map(|at| added[&codes.ids[*at as usize]].clone());
+            let (rotation, new) = (Arc::clone(&table.rotation), new.collect());
+            let turned = blocking(move || Ok(turn(&rotation, new)));
+            let mut members = self.members_of(table, codes, &stored).await?;
+            members.extend(turned.await?);
+            self.put_parted(table, centroid.to_vec(), members, cold)
+                .await?;
+        }
+        Ok(())
     }
 
     /// Leaves the codes of members with their sides.

@@ -110,6 +110,50 @@ async fn postings_find_what_a_scan_finds_also_among_few_live_and_after_compactio
     exact.close().await.unwrap();
 }
 
+/// How many entries the postings in the store have.
+async fn posting_lengths(folder: &Path) -> Vec<u32> {
+    const COUNT: u8 = 0x24;
+    let db = slatedb::Db::open("slate", objects(folder)).await.unwrap();
+    let mut rows = db.scan_prefix([COUNT], ..).await.unwrap();
+    let mut lengths = Vec::new();
+    while let Some(row) = rows.next().await.unwrap() {
+        let count = row.value.last_chunk().expect("records are longer");
+        lengths.push(u32::from_le_bytes(*count));
+    }
+    db.close().await.unwrap();
+    lengths
+}
+
+#[tokio::test]
+async fn however_many_vectors_are_alike_no_posting_grows_long_and_all_are_there() {
+    let mut rng = StdRng::seed_from_u64(5);
+    let folder = tempfile::tempdir().unwrap();
+    let postings = Settings {
+        exact_up_to: 500,
+        ..Settings::default()
+    };
+    let index = open_with(folder.path(), postings).await;
+    let centers = centers(&mut rng, 5);
+    let footer = clustered(&mut rng, &centers);
+    for number in 0..20 {
+        let of = |ordinal| match ordinal % 4 {
+            0 => chunk(ordinal, "grain", &clustered(&mut rng, &centers)),
+            _ => chunk(ordinal, "footer", &footer),
+        };
+        let chunks: Vec<_> = (0..CHUNKS).map(of).collect();
+        let receipt = replace(&index, place(space(1), number, "u"), 1, chunks).await;
+        receipt.unwrap().flushed().await.unwrap();
+    }
+    let snapshot = index.snapshot(Flush(0)).await.unwrap();
+    let all = live(0..20);
+    let found = snapshot.search_vector(space(1), &footer, &all, 1500);
+    assert_eq!(found.await.unwrap().len(), 1500);
+    index.close().await.unwrap();
+    let lengths = posting_lengths(folder.path()).await;
+    assert_eq!(lengths.iter().sum::<u32>(), 20 * CHUNKS);
+    assert!(lengths.iter().all(|length| *length <= 192), "{lengths:?}");
+}
+
 /// The numbers of the postings that are in the store.
 async fn posting_numbers(folder: &Path) -> Vec<u32> {
     const CENTROID: u8 = 0x23;
