@@ -55,6 +55,23 @@ async fn a_space_that_lost_count_of_its_ids_is_named_and_made_right() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn work_goes_on_though_the_count_of_its_fences_is_lost_or_set_back() {
+    for harm in [
+        "DELETE FROM counters WHERE name = 'fence' OR name = $1",
+        "UPDATE counters SET last = 0 WHERE name = 'fence' OR name = $1",
+    ] {
+        let (mill, _) = library();
+        let mut stores = Stores::open(&mill.data()).await;
+        stores.execute(harm, uuid::Uuid::nil()).await;
+        stores.close().await;
+        let folder = Folder::of(&[("new.md", "# New\n\nThe race is dry.\n")]);
+        mill.ingest(folder.path());
+        assert_eq!(mill.lines(&["documents", "--json"]).len(), 5);
+        assert!(mill.run(&["verify"]).status.success());
+    }
+}
+
 #[test]
 fn a_repair_that_cannot_mend_what_is_nobodys_says_so() {
     let (mill, _) = library();

@@ -2,6 +2,7 @@
 //! `repair`: the same, mended.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -10,6 +11,9 @@ use crate::config::Config;
 use crate::session::{Needs, Session};
 
 use super::{cell, damaged_index, print_line, print_text};
+
+/// How long what is left of a session may take to end.
+const LEFT_RUNNING: Duration = Duration::from_secs(10);
 
 pub async fn run(config: &Config, args: &Verify) -> anyhow::Result<ExitCode> {
     let found = match ask(config, "/v1/verify").await {
@@ -30,10 +34,22 @@ pub async fn run(config: &Config, args: &Verify) -> anyhow::Result<ExitCode> {
     Ok(code(&found))
 }
 
-async fn ask(config: &Config, path: &str) -> anyhow::Result<Value> {
-    let session = Session::open(config, Needs::Answers).await?;
-    let answer = session.client.post(path, &json!({})).await;
-    session.close_after(answer).await
+/// In a runtime of its own, which ends with the answer. A store that cannot be read cannot be
+/// closed in order either, and what it leaves running would go on writing where `repair` makes
+/// the new one, and shut that out.
+async fn ask(config: &Config, path: &'static str) -> anyhow::Result<Value> {
+    let config = config.clone();
+    let asked = tokio::task::spawn_blocking(move || {
+        let runtime = tokio::runtime::Runtime::new()?;
+        let answer = runtime.block_on(async {
+            let session = Session::open(&config, Needs::Answers).await?;
+            let answer = session.client.post(path, &json!({})).await;
+            session.close_after(answer).await
+        });
+        runtime.shutdown_timeout(LEFT_RUNNING);
+        answer
+    });
+    asked.await?
 }
 
 pub async fn repair(config: &Config, args: &Repair) -> anyhow::Result<ExitCode> {

@@ -409,6 +409,32 @@ pub async fn rollback<DB: Dialect>(
     tell::<DB>(c, rolled_back(&version), now).await
 }
 
+/// Serves a version that was overtaken, if nothing overtakes it any more; whether it does now.
+/// The document is locked.
+pub async fn take_up<DB: Dialect>(
+    c: &mut Tx<DB>,
+    version: &Version,
+    now: DateTime<Utc>,
+) -> Result<bool, Error> {
+    let finished = version.root_hash.zip(version.needs_flush);
+    let removal = removal::<DB>(c, version.tenant, version.document).await?;
+    let Some(((root_hash, flush), removal)) = finished.zip(removal) else {
+        return Ok(false);
+    };
+    let Some((cause, from)) = opens::<DB>(c, version, &removal, now).await? else {
+        return Ok(false);
+    };
+    let activation = stored(version, root_hash, flush);
+    let serving = Serving {
+        cause,
+        from,
+        by: None,
+        activation: &activation,
+    };
+    open::<DB>(c, version, serving, now).await?;
+    Ok(true)
+}
+
 fn stored(version: &Version, root_hash: ContentHash, flush: u64) -> Activation {
     Activation {
         version: version.id,

@@ -1,5 +1,7 @@
 //! Cancel: what only this job brought goes, in parts that may each be repeated.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 use model::{DocumentId, JobId, JobStatus, TenantId};
 use sqlx::{AssertSqlSafe, query};
@@ -11,7 +13,7 @@ use super::events::tell;
 use super::ledger::{self, Fact};
 use super::noted_jobs::{self, Part};
 use super::removal::{REMOVING, called_off, end_runs, lock_runs, read, withdraw};
-use super::{Tx, activate, end, jobs, metadata, outcomes, witness};
+use super::{Tx, activate, end, jobs, metadata, outcomes, stand_in, witness};
 use crate::{Error, Job, LedgerKind, Removing};
 
 const BY_USER: &str = "Canceled by user";
@@ -112,12 +114,22 @@ async fn remove<DB: Dialect>(
             ledger::append::<DB>(c, removed(version), now).await?;
         }
     }
+    if let Some(first) = versions.first() {
+        for document in documents(versions) {
+            stand_in::serve::<DB>(c, first.tenant, document, now).await?;
+        }
+    }
     for version in versions {
         end_runs::<DB>(c, version, BY_USER, now).await?;
         let of = (version.document, version.version);
         end::cancel_ended::<DB>(c, of, &called_off(BY_USER), now).await?;
     }
     Ok(())
+}
+
+/// Of versions of one tenant, each once.
+fn documents(versions: &[Removing]) -> BTreeSet<DocumentId> {
+    versions.iter().map(|version| version.document).collect()
 }
 
 /// The next versions the job claims, their documents locked.
@@ -144,6 +156,9 @@ async fn claimed<DB: Dialect>(
             .collect();
         if !versions.is_empty() || still.is_empty() {
             lock_runs::<DB>(c, &versions).await?;
+            for document in documents(&versions) {
+                stand_in::lock_runs::<DB>(c, document).await?;
+            }
             return Ok(versions);
         }
     }

@@ -44,6 +44,9 @@ pub trait Dialect:
     const SKIP_LOCKED: &'static str;
     /// Run before a claim where the next token is not a sequence's own business.
     const ADVANCE_FENCE: Option<&'static str>;
+    /// Run at start where it is not either: a count that was lost or set back goes on well beyond
+    /// every token there is a trace of, or nothing would be claimed any more.
+    const RESTORE_FENCE: Option<&'static str>;
     /// A token no earlier claim has. Evaluated once the row is locked, so that on one
     /// row tokens grow in the order of the claims.
     const NEXT_TOKEN: &'static str;
@@ -70,6 +73,11 @@ impl Dialect for Sqlite {
     const SKIP_LOCKED: &'static str = "";
     const ADVANCE_FENCE: Option<&'static str> =
         Some("UPDATE counters SET last = last + 1 WHERE name = 'fence'");
+    const RESTORE_FENCE: Option<&'static str> = Some(
+        "INSERT INTO counters (name, last)
+         SELECT 'fence', 1000000 + coalesce(max(final_token), 0) FROM document_versions WHERE TRUE
+         ON CONFLICT (name) DO UPDATE SET last = excluded.last WHERE last < excluded.last - 1000000",
+    );
     const NEXT_TOKEN: &'static str = "(SELECT last FROM counters WHERE name = 'fence')";
     const MIGRATIONS: &'static [(&'static str, &'static str)] = &[
         (
@@ -200,6 +208,7 @@ impl Dialect for Postgres {
     const FOR_UPDATE: &'static str = "FOR NO KEY UPDATE";
     const SKIP_LOCKED: &'static str = "FOR NO KEY UPDATE SKIP LOCKED";
     const ADVANCE_FENCE: Option<&'static str> = None;
+    const RESTORE_FENCE: Option<&'static str> = None;
     const NEXT_TOKEN: &'static str = "nextval('fence')";
     const MIGRATIONS: &'static [(&'static str, &'static str)] = &[
         (

@@ -61,6 +61,9 @@ async fn run<DB: Dialect>(pool: &Pool<DB>) -> Result<(), Error> {
         noted_removals::write_all::<DB>(&mut *tx).await?;
         noted_kbs::write_all::<DB>(&mut *tx).await?;
     }
+    if let Some(restore) = DB::RESTORE_FENCE {
+        query(restore).execute(&mut *tx).await?;
+    }
     Ok(tx.commit().await?)
 }
 

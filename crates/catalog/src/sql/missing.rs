@@ -19,7 +19,7 @@ use super::dialect::Dialect;
 use super::events::tell;
 use super::ledger::{self, Fact};
 use super::removal::{close_all, news, open_activations, removed_at};
-use super::{Tx, jobs, noted_documents, noted_removals};
+use super::{Tx, jobs, noted_documents, noted_removals, stand_in};
 use crate::{Error, JobClaim, LedgerKind, Removal, Unseen};
 
 /// Removes documents for the job; how many answered until now. Shows the job's fence.
@@ -147,6 +147,7 @@ pub async fn reinstate_some<DB: Dialect>(
             at: row.at("at")?,
         };
         lock_if_there::<DB>(c, tenant, removal.document).await?;
+        stand_in::lock_runs::<DB>(c, removal.document).await?;
         removals.push(removal);
     }
     let mut answering = Vec::new();
@@ -194,6 +195,7 @@ impl TakenBack {
         for closed in self.closed::<DB>(c).await? {
             answers |= self.reopen::<DB>(c, &closed, stood, now).await?;
         }
+        answers |= stand_in::serve::<DB>(c, self.tenant, self.document, now).await?;
         Ok(answers)
     }
 

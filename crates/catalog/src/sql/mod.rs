@@ -61,6 +61,7 @@ mod reunion;
 mod runs;
 mod scrub;
 mod sources;
+mod stand_in;
 mod status;
 mod steps;
 mod tallies;

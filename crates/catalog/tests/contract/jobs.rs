@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use catalog::{Batch, Error, Job, JobClaim, JobOutcome, NewJob, NewSource, Page, Problem};
+use catalog::{
+    Activated, Batch, Error, Job, JobClaim, JobOutcome, NewJob, NewSource, Page, Problem,
+};
 use model::{JobStatus, RunStatus, SourceUri};
 use serde_json::json;
 
@@ -377,6 +379,43 @@ pub async fn cancel_takes_what_only_the_job_brought(world: &World) {
         "runs are kept, as canceled, those that had ended too"
     );
     assert!(catalog.canceling().await.unwrap().is_empty());
+}
+
+pub async fn what_came_too_late_for_a_canceled_job_answers_after_all(world: &World) {
+    let first = world.job("first").await;
+    world.bring(&first, &[("a", "old")], true).await;
+    world.prepare(&world.one().await, 0).await;
+    let late = world.one().await;
+    let second = world.job("second").await;
+    world.bring(&second, &[("a", "new")], true).await;
+    world.work_off().await;
+    assert_eq!(world.activate(&late).await.unwrap(), Activated::Superseded);
+
+    assert_eq!(world.cancel(&second).await, 1);
+    assert_eq!(world.answering().await, [late.step.version()]);
+    let run = world.catalog.run(world.place.tenant, late.run);
+    let run = run.await.unwrap();
+    assert_eq!((run.status, run.superseded), (RunStatus::Succeeded, false));
+    assert_eq!(world.cancel(&first).await, 1);
+    assert!(world.answering().await.is_empty());
+}
+
+pub async fn a_rollback_outlives_the_cancel_of_what_it_turned_back(world: &World) {
+    let oldest = world.admit("a", "oldest").await;
+    world.work_off().await;
+    let first = world.job("first").await;
+    world.bring(&first, &[("a", "old")], true).await;
+    world.prepare(&world.one().await, 0).await;
+    let late = world.one().await;
+    let second = world.job("second").await;
+    world.bring(&second, &[("a", "new")], true).await;
+    world.work_off().await;
+    assert_eq!(world.activate(&late).await.unwrap(), Activated::Superseded);
+    let (catalog, tenant, now) = (&world.catalog, world.place.tenant, world.clock.now());
+    let back = catalog.rollback(tenant, oldest.document, oldest.version, None, now);
+    back.await.unwrap();
+    assert_eq!(world.cancel(&second).await, 1);
+    assert_eq!(world.answering().await, [oldest.version]);
 }
 
 pub async fn a_run_that_ended_stays_as_it_ended_while_another_claims_it(world: &World) {

@@ -124,6 +124,8 @@ promises! {
     jobs::a_job_tells_what_changed_and_what_was_let_go_is_not_current,
     jobs::cancel_takes_what_only_the_job_brought,
     jobs::a_run_that_ended_stays_as_it_ended_while_another_claims_it,
+    jobs::what_came_too_late_for_a_canceled_job_answers_after_all,
+    jobs::a_rollback_outlives_the_cancel_of_what_it_turned_back,
     missing::what_a_canceled_job_removed_answers_again,
     missing::a_removal_another_job_has_a_part_in_outlives_a_cancel,
     missing::what_came_after_a_removal_stays_when_it_is_taken_back,
