@@ -1,7 +1,7 @@
 //! Guesses at 32 codes at once.
 
 #[cfg(target_arch = "x86_64")]
-use super::wide;
+use super::{wide, widest};
 
 /// Codes that are summed together.
 pub const BLOCK: usize = 32;
@@ -43,9 +43,15 @@ pub fn guess(
 ) {
     assert_eq!(columns.len(), tables.len());
     #[cfg(target_arch = "x86_64")]
-    if wide() {
-        // SAFETY: `wide` has asked the processor for avx2.
-        return unsafe { guess_wide((columns, tables), (scales, shifts), line, floor, into) };
+    {
+        if widest() {
+            // SAFETY: `widest` has asked the processor for avx512f, avx512bw and avx2.
+            return unsafe { guess_widest((columns, tables), (scales, shifts), line, floor, into) };
+        }
+        if wide() {
+            // SAFETY: `wide` has asked the processor for avx2.
+            return unsafe { guess_wide((columns, tables), (scales, shifts), line, floor, into) };
+        }
     }
     let sums = sums_plain(columns, tables);
     into.fill(&sums, (scales, shifts), line);
@@ -75,6 +81,73 @@ pub fn lane(entry: usize) -> usize {
 }
 
 #[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx2")]
+fn guess_widest(
+    (columns, tables): (&[u8], &[u8]),
+    worth: (&[f32; BLOCK], &[f32; BLOCK]),
+    line: Line,
+    floor: f32,
+    into: &mut Guessed,
+) {
+    let mut sums = [0_u32; BLOCK];
+    let parts = columns.chunks(NARROW * BLOCK);
+    for (columns, tables) in parts.zip(tables.chunks(NARROW * BLOCK)) {
+        add(&mut sums, narrow_sums_of_pairs(columns, tables));
+    }
+    into.fill(&sums, worth, line);
+    into.reach = reach_wide(&into.most, floor);
+}
+
+#[inline(always)]
+fn add(sums: &mut [u32; BLOCK], part: [u16; BLOCK]) {
+    let sums = sums.iter_mut().zip(part);
+    sums.for_each(|(sum, part)| *sum += u32::from(part));
+}
+
+/// As [`narrow_sums`], two columns at a time.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx2")]
+fn narrow_sums_of_pairs(columns: &[u8], tables: &[u8]) -> [u16; BLOCK] {
+    use std::arch::x86_64::*;
+    const PAIR: usize = 2 * BLOCK;
+    let half = _mm512_set1_epi8(0x0f);
+    let (mut both, mut upper) = (_mm512_setzero_si512(), _mm512_setzero_si512());
+    let (columns, last_column) = columns.as_chunks::<PAIR>();
+    let (tables, last_table) = tables.as_chunks::<PAIR>();
+    // A column without a second is given one of nothing.
+    let (mut column, mut table) = ([0; PAIR], [0; PAIR]);
+    column[..last_column.len()].copy_from_slice(last_column);
+    table[..last_table.len()].copy_from_slice(last_table);
+    let last = (!last_column.is_empty()).then_some((&column, &table));
+    for (pair, tables) in columns.iter().zip(tables).chain(last) {
+        // SAFETY: both point to 64 bytes, and no alignment is asked for.
+        let (codes, tables) = unsafe {
+            (
+                _mm512_loadu_si512(pair.as_ptr().cast()),
+                _mm512_loadu_si512(tables.as_ptr().cast()),
+            )
+        };
+        let low_tables = _mm512_shuffle_i64x2::<0b10_10_00_00>(tables, tables);
+        let high_tables = _mm512_shuffle_i64x2::<0b11_11_01_01>(tables, tables);
+        let low = _mm512_shuffle_epi8(low_tables, _mm512_and_si512(codes, half));
+        let high = _mm512_and_si512(_mm512_srli_epi16::<4>(codes), half);
+        let high = _mm512_shuffle_epi8(high_tables, high);
+        let sum = _mm512_add_epi8(low, high);
+        both = _mm512_add_epi16(both, sum);
+        upper = _mm512_add_epi16(upper, _mm512_srli_epi16::<8>(sum));
+    }
+    let lower = _mm512_sub_epi16(both, _mm512_slli_epi16::<8>(upper));
+    let mut sums = [0_u16; BLOCK];
+    for (half, words) in sums.as_chunks_mut::<16>().0.iter_mut().zip([lower, upper]) {
+        let second = _mm512_extracti64x4_epi64::<1>(words);
+        let sum = _mm256_add_epi16(_mm512_castsi512_si256(words), second);
+        // SAFETY: there is room for sixteen words.
+        unsafe { _mm256_storeu_si256(half.as_mut_ptr().cast(), sum) };
+    }
+    sums
+}
+
+#[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn guess_wide(
     (columns, tables): (&[u8], &[u8]),
@@ -86,10 +159,7 @@ fn guess_wide(
     let mut sums = [0_u32; BLOCK];
     let parts = columns.chunks(NARROW * BLOCK);
     for (columns, tables) in parts.zip(tables.chunks(NARROW * BLOCK)) {
-        let part = narrow_sums(columns, tables);
-        sums.iter_mut()
-            .zip(part)
-            .for_each(|(sum, part)| *sum += u32::from(part));
+        add(&mut sums, narrow_sums(columns, tables));
     }
     into.fill(&sums, worth, line);
     into.reach = reach_wide(&into.most, floor);
@@ -200,6 +270,13 @@ mod tests {
                     &mut guessed,
                 );
                 assert_eq!(guessed, plain, "{columns}");
+                #[cfg(target_arch = "x86_64")]
+                if wide() {
+                    let (both, worth) = ((&codes[..], &tables[..]), (&scales, &shifts));
+                    // SAFETY: `wide` has asked the processor for avx2.
+                    unsafe { guess_wide(both, worth, line, 0.25, &mut guessed) };
+                    assert_eq!(guessed, plain, "{columns}");
+                }
             }
         }
     }
