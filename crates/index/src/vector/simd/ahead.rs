@@ -6,10 +6,12 @@ const LINE: usize = 64;
 
 /// All of a slice.
 pub fn ahead<T>(values: &[T]) {
-    let bytes = size_of_val(values);
     let first = values.as_ptr().cast::<u8>();
-    for line in (0..bytes).step_by(LINE) {
-        fetch(first.wrapping_add(line));
+    // What does not begin with a line ends in one more.
+    let before = first.addr() % LINE;
+    let start = first.wrapping_sub(before);
+    for line in (0..before + size_of_val(values)).step_by(LINE) {
+        fetch(start.wrapping_add(line));
     }
 }
 
