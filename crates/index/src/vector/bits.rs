@@ -10,8 +10,8 @@ pub struct Bits(Vec<u64>);
 impl Bits {
     #[inline]
     pub fn contains(&self, at: u32) -> bool {
-        let word = self.0.get((at / 64) as usize);
-        word.is_some_and(|word| word >> (at % 64) & 1 == 1)
+        let word = self.0.get((at / 64) as usize).copied().unwrap_or(0);
+        word >> (at % 64) & 1 == 1
     }
 }
 

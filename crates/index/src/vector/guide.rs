@@ -58,7 +58,7 @@ impl Guide {
                 }
                 near.floor()
             });
-        let guessed = near.into_sorted();
+        let guessed = near.into_held();
         guessed
             .iter()
             .take(AHEAD)
@@ -70,7 +70,7 @@ impl Guide {
             }
             near.push((simd::dot(rows.row(*at), vector) - rows.half(*at), *at));
         }
-        near.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+        near.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         near
     }
 }

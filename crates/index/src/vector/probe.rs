@@ -6,17 +6,21 @@
 //! few live a search goes the further. Of the candidates only those are compared
 //! exactly that may still beat the last of the best.
 
+use std::cmp::Ordering;
+
 use futures::future::try_join_all;
 use slatedb::DbSnapshot;
 
 use crate::Error;
 use crate::flush::Store;
 use crate::settings::Probe;
+use crate::slate::record::VectorRecord;
 use crate::vector::best::Best;
 use crate::vector::bits::Bits;
 use crate::vector::cache::{Entry, Kind};
 use crate::vector::code::{Codes, Query, Under};
 use crate::vector::flat::{Candidate, keep_best};
+use crate::vector::grow::LONGEST;
 use crate::vector::posting::{self, Table};
 use crate::vector::{Cache, SpaceView, search, simd};
 
@@ -149,7 +153,8 @@ impl<'a> Guesses<'a> {
             view,
             live: wanted.live,
             measure: Best::new(wanted.top * settings.measure),
-            found: Vec::new(),
+            // The first posting leaves all it has.
+            found: Vec::with_capacity(LONGEST),
         }
     }
 
@@ -170,9 +175,27 @@ impl<'a> Guesses<'a> {
         });
         self.measure.settle();
         Looked {
-            live: (0..count).filter(|at| is_live(*at)).take(WHOLE).count(),
+            live: self.live_among(codes, count),
             candidates: self.found.len() > before,
         }
+    }
+
+    /// Live entries among the first `count`, up to `WHOLE`. A block at a time and without asking
+    /// of each whether to go on, which among few live is guessed wrong at every one.
+    fn live_among(&self, codes: &Codes, count: usize) -> usize {
+        let (numbers, ids) = (&codes.numbers[..count], &codes.ids[..count]);
+        let mut live = 0;
+        for (numbers, ids) in numbers.chunks(WHOLE).zip(ids.chunks(WHOLE)) {
+            let of_block = numbers.iter().zip(ids).map(|(number, id)| {
+                let deleted = self.view.deleted_bits.contains(*id);
+                usize::from(self.live.contains(*number) & !deleted)
+            });
+            live += of_block.sum::<usize>();
+            if live >= WHOLE {
+                return WHOLE;
+            }
+        }
+        live
     }
 
     /// Whether there are guesses to measure others by.
@@ -180,13 +203,19 @@ impl<'a> Guesses<'a> {
         self.measure.floor() > f32::NEG_INFINITY
     }
 
-    /// Those that may be among the best, the most promising first.
+    /// Those that may be among the best.
     fn best(mut self) -> Vec<Guess> {
         let floor = self.measure.settle();
         self.found.retain(|found| found.most >= floor);
         self.found
-            .sort_unstable_by(|a, b| b.guess.total_cmp(&a.guess).then(a.id.cmp(&b.id)));
-        self.found
+    }
+}
+
+impl Guess {
+    /// The most promising first.
+    fn by_promise(&self, other: &Self) -> Ordering {
+        let by_guess = other.guess.total_cmp(&self.guess);
+        by_guess.then(self.id.cmp(&other.id))
     }
 }
 
@@ -194,32 +223,63 @@ async fn rerank(
     db: &DbSnapshot,
     view: &SpaceView,
     store: &Store,
-    guesses: Vec<Guess>,
+    mut guesses: Vec<Guess>,
     wanted: &Wanted<'_>,
 ) -> Result<Vec<Candidate>, Error> {
     let mut exact = Exact::new(wanted);
     let read = |id: u32| search::vector(db, view, &store.cache, id);
-    for some in guesses.chunks(HANDFUL) {
-        // Decided once for all of them: what is in memory must not decide what is found.
-        let floor = exact.best.settle();
-        let hopeful = some.iter().filter(|guess| guess.most >= floor);
-        let hopeful: Vec<u32> = hopeful.map(|guess| guess.id).collect();
-        let missing = exact.compare_cached(view, &store.cache, &hopeful);
+    while !guesses.is_empty() {
+        let some = most_promising(&mut guesses);
+        let missing = exact.compare_cached(view, &store.cache, &some);
         let records = try_join_all(missing.iter().map(|id| read(*id))).await?;
         for (id, record) in missing.into_iter().zip(records) {
             record.iter().for_each(|r| exact.compare(id, &r.vector));
         }
+        // Decided once for all of them: what is in memory must not decide what is found.
+        let floor = exact.best.settle();
+        guesses.retain(|guess| guess.most >= floor);
     }
-    let mut candidates = Vec::new();
-    for (score, id) in exact.found() {
+    let found = exact.found();
+    let (mut candidates, missing) = cached_candidates(view, &store.cache, &found);
+    for (score, id) in missing {
         let record = read(id).await?;
-        candidates.extend(record.map(|record| Candidate {
-            score,
-            number: record.number,
-            place: record.place.clone(),
-        }));
+        candidates.extend(record.map(|record| candidate(score, &record)));
     }
     Ok(candidates)
+}
+
+/// Takes a handful out.
+fn most_promising(guesses: &mut Vec<Guess>) -> Vec<u32> {
+    let rest = guesses.len().saturating_sub(HANDFUL);
+    if rest > 0 {
+        guesses.select_nth_unstable_by(rest, |a, b| b.by_promise(a));
+    }
+    guesses.drain(rest..).map(|guess| guess.id).collect()
+}
+
+/// What is in memory of those found; the others are given back.
+fn cached_candidates(
+    view: &SpaceView,
+    cache: &Cache,
+    found: &[(f32, u32)],
+) -> (Vec<Candidate>, Vec<(f32, u32)>) {
+    let (mut candidates, mut missing) = (Vec::with_capacity(found.len()), Vec::new());
+    let reading = cache.read();
+    for (score, id) in found {
+        match reading.get(&(view.tag, Kind::Vector, *id)) {
+            Some(Entry::Vector(_, record)) => candidates.push(candidate(*score, record)),
+            _ => missing.push((*score, *id)),
+        }
+    }
+    (candidates, missing)
+}
+
+fn candidate(score: f32, record: &VectorRecord) -> Candidate {
+    Candidate {
+        score,
+        number: record.number,
+        place: record.place.clone(),
+    }
 }
 
 /// Vectors compared exactly.
