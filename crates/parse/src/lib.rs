@@ -10,6 +10,7 @@
 
 mod archive;
 mod builder;
+mod cell;
 mod divide;
 mod encoding;
 mod error;
@@ -21,6 +22,7 @@ mod listing;
 mod normal;
 mod numerals;
 mod ooxml;
+mod prose;
 mod render;
 mod sniff;
 mod stream;

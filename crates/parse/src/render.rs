@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use model::{Atom, AtomKind, Parsed, Table};
 
 use crate::Slice;
+use crate::builder::Leads;
 
 /// Headings with `#`, lists, tables, fences, quotes and footnotes as Markdown has them; what
 /// could not be read as comments at the end.
@@ -321,40 +322,76 @@ const FILLED_COLUMNS: usize = 64;
 
 /// The Markdown form of a table; one row of a larger header stands above the rule.
 pub fn table(table: &Table) -> String {
+    linked_table(table, &[]).0
+}
+
+/// The same, and where the links of its cells, by row and column, stand in it.
+pub(crate) fn linked_table(table: &Table, links: &[Vec<Vec<Leads>>]) -> (String, Vec<Leads>) {
     let columns = table.rows.iter().map(Vec::len).max().unwrap_or(0);
-    let mut out = String::new();
-    let mut rows = table.rows.iter();
+    let mut out = Rows::default();
+    let of_row = |n: usize| links.get(n).map_or(&[][..], Vec::as_slice);
+    let mut rows = table.rows.iter().enumerate();
     if table.header_rows == 0 {
-        write_row(&mut out, &[], columns);
-    } else if let Some(header) = rows.next() {
-        write_row(&mut out, header, columns);
+        out.row(&[], &[], columns);
+    } else if let Some((n, header)) = rows.next() {
+        out.row(header, of_row(n), columns);
     }
-    out.push_str("\n|");
-    out.push_str(&" --- |".repeat(columns));
-    for row in rows {
-        out.push('\n');
-        write_row(&mut out, row, columns.min(row.len().max(FILLED_COLUMNS)));
+    out.text.push_str("\n|");
+    out.text.push_str(&" --- |".repeat(columns));
+    for (n, row) in rows {
+        out.text.push('\n');
+        let columns = columns.min(row.len().max(FILLED_COLUMNS));
+        out.row(row, of_row(n), columns);
     }
-    out
+    (out.text, out.links)
 }
 
-fn write_row(out: &mut String, cells: &[String], columns: usize) {
-    out.push('|');
-    for column in 0..columns {
-        out.push(' ');
-        if let Some(cell) = cells.get(column) {
-            write_cell(out, cell);
+/// Rows as they are written.
+#[derive(Default)]
+struct Rows {
+    text: String,
+    links: Vec<Leads>,
+}
+
+impl Rows {
+    fn row(&mut self, cells: &[String], links: &[Vec<Leads>], columns: usize) {
+        self.text.push('|');
+        for column in 0..columns {
+            self.text.push(' ');
+            if let Some(cell) = cells.get(column) {
+                self.cell(cell, links.get(column).map_or(&[], Vec::as_slice));
+            }
+            self.text.push_str(" |");
         }
-        out.push_str(" |");
     }
-}
 
-fn write_cell(out: &mut String, cell: &str) {
-    for c in cell.trim().chars() {
-        match c {
-            '\n' => out.push(' '),
-            '|' => out.push_str("\\|"),
-            c => out.push(c),
+    fn cell(&mut self, cell: &str, links: &[Leads]) {
+        let body = cell.trim();
+        let before = cell.len() - cell.trim_start().len();
+        let place = |at: usize| body.floor_char_boundary(at.saturating_sub(before));
+        let mut written = 0;
+        for link in links {
+            let start = place(link.words.start).max(written);
+            let end = place(link.words.end).max(start);
+            self.words(&body[written..start]);
+            let from = self.text.len();
+            self.words(&body[start..end]);
+            written = end;
+            self.links.push(Leads {
+                words: from..self.text.len(),
+                target: link.target.clone(),
+            });
+        }
+        self.words(&body[written..]);
+    }
+
+    fn words(&mut self, words: &str) {
+        for c in words.chars() {
+            match c {
+                '\n' => self.text.push(' '),
+                '|' => self.text.push_str("\\|"),
+                c => self.text.push(c),
+            }
         }
     }
 }

@@ -138,31 +138,39 @@ pub fn docx_body() -> String {
 }
 
 pub fn pptx() -> Vec<u8> {
-    let names = r#"xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships""#;
     let shape = |kind: &str, text: &str| {
         format!(
             r#"<p:sp><p:nvSpPr><p:nvPr><p:ph type="{kind}"/></p:nvPr></p:nvSpPr><p:txBody><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody></p:sp>"#
         )
     };
-    let slide = format!(
-        "<p:sld {names}><p:cSld><p:spTree>{}{}{}</p:spTree></p:cSld></p:sld>",
+    let shapes = [
         shape("body", "A point"),
         shape("title", "The slide"),
         shape("sldNum", "3"),
+    ];
+    pptx_of(&shapes.concat(), &[])
+}
+
+/// One slide with these shapes, and what it leads to by relation, kind and target.
+pub fn pptx_of(shapes: &str, leads: &[(&str, &str, &str)]) -> Vec<u8> {
+    let names = r#"xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships""#;
+    let presentation = format!(
+        r#"<p:presentation {names}><p:sldIdLst><p:sldId id="256" r:id="rId2"/></p:sldIdLst></p:presentation>"#
     );
-    archive(&[
-        (
-            "ppt/presentation.xml",
-            &format!(
-                r#"<p:presentation {names}><p:sldIdLst><p:sldId id="256" r:id="rId2"/></p:sldIdLst></p:presentation>"#
-            ),
-        ),
-        (
-            "ppt/_rels/presentation.xml.rels",
-            &relations(&[("rId2", "slide", "slides/slide1.xml")]),
-        ),
-        ("ppt/slides/slide1.xml", &slide),
-    ])
+    let slide = format!("<p:sld {names}><p:cSld><p:spTree>{shapes}</p:spTree></p:cSld></p:sld>");
+    let slides = relations(&[("rId2", "slide", "slides/slide1.xml")]);
+    let leads = (!leads.is_empty()).then(|| relations(leads));
+    let mut parts = vec![
+        ("ppt/presentation.xml", presentation.as_str()),
+        ("ppt/_rels/presentation.xml.rels", slides.as_str()),
+        ("ppt/slides/slide1.xml", slide.as_str()),
+    ];
+    parts.extend(
+        leads
+            .iter()
+            .map(|leads| ("ppt/slides/_rels/slide1.xml.rels", leads.as_str())),
+    );
+    archive(&parts)
 }
 
 pub fn xlsx() -> Vec<u8> {
@@ -215,6 +223,11 @@ pub fn odt_content(body: &str) -> String {
 
 pub fn odt() -> Vec<u8> {
     let body = r#"<text:h text:outline-level="2">A heading</text:h><text:p>Some<text:s text:c="2"/>text<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>The note.</text:p></text:note-body></text:note>.</text:p><text:list><text:list-item><text:p>one</text:p><text:list><text:list-item><text:p>inner</text:p></text:list-item></text:list></text:list-item></text:list><table:table><table:table-row><table:table-cell><text:p>a</text:p></table:table-cell><table:table-cell><text:p>b</text:p></table:table-cell></table:table-row></table:table>"#;
+    odt_of(body)
+}
+
+/// An OpenDocument text with this body and no styles.
+pub fn odt_of(body: &str) -> Vec<u8> {
     let content = odt_content(body);
     archive_of_bytes(&[ODT_MIMETYPE, ("content.xml", content.as_bytes())])
 }

@@ -4,6 +4,7 @@ use model::AtomKind;
 
 use crate::Error;
 use crate::builder::{Leads, Piece, TextBuilder};
+use crate::cell::Cell;
 use crate::listing::Listing;
 use crate::ooxml::Relations;
 use crate::xml::Element;
@@ -320,23 +321,28 @@ impl<'a> Body<'a> {
         if let Some(cells) = table::boxed(table) {
             return cells.into_iter().try_for_each(|cell| self.blocks(cell));
         }
-        let read = table::read(table, &mut |paragraph| self.line_of_cell(paragraph));
-        if read.rows.is_empty() {
-            return Ok(());
-        }
-        self.push(Piece::table(read), table.source)
+        let mut room = inline::MOST_LINKS;
+        let read = table::read(table, &mut |paragraph| {
+            let mut line = self.line_of_cell(paragraph);
+            line.links.truncate(room);
+            room -= line.links.len();
+            line
+        });
+        read.map_or(Ok(()), |read| self.push(read, table.source))
     }
 
     /// A numbered row may hold its number and nothing else, so here an empty paragraph counts.
-    fn line_of_cell(&mut self, paragraph: &Element) -> String {
-        let text = inline::read(paragraph, &mut self.cited).text;
+    fn line_of_cell(&mut self, paragraph: &Element) -> Cell {
+        let inline = inline::read(paragraph, &mut self.cited);
         let properties = paragraph.child("w:pPr");
         let style = properties.and_then(|p| p.value("w:pStyle"));
         let marker = match self.place(properties, style) {
             Some((num, level)) => self.numbering.next(&num, level),
             None => Marker::None,
         };
-        labelled(&marker, text.trim()).trim_end().to_owned()
+        let text = labelled(&marker, inline.text.trim());
+        let links = moved(inline.links(self.relations), &inline.text, &text);
+        Cell::new(text, links)
     }
 
     fn push(&mut self, piece: Piece, source: (u64, u64)) -> Result<(), Error> {

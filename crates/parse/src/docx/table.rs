@@ -1,8 +1,8 @@
 //! Tables: cells in their columns. A cell merged over several rows stands in each
 //! of them, so that a row can be read on its own; one over several columns stands once.
 
-use model::Table;
-
+use crate::builder::Piece;
+use crate::cell::{self, Cell};
 use crate::xml::Element;
 
 use super::inline;
@@ -51,18 +51,19 @@ pub(super) fn boxed(table: &Element) -> Option<Vec<&Element>> {
 }
 
 /// How a paragraph of a cell is read.
-pub(super) type Line<'l> = &'l mut dyn FnMut(&Element) -> String;
+pub(super) type Line<'l> = &'l mut dyn FnMut(&Element) -> Cell;
 
-pub(super) fn read(table: &Element, line: Line<'_>) -> Table {
+/// The table, unless it says nothing.
+pub(super) fn read(table: &Element, line: Line<'_>) -> Option<Piece> {
     let kept = kept_rows(table);
-    let mut rows: Vec<Vec<String>> = Vec::with_capacity(kept.len());
+    let mut rows: Vec<Vec<Cell>> = Vec::with_capacity(kept.len());
     for row in &kept {
         let above = rows.last().map(Vec::as_slice).unwrap_or_default();
         rows.push(read_row(row, above, line));
     }
     let header_rows = header_rows(table, &kept);
     rows.retain(|row| row.iter().any(|cell| !cell.is_empty()));
-    Table { header_rows, rows }
+    (!rows.is_empty()).then(|| cell::piece(header_rows, rows))
 }
 
 /// Whether the deletion of a row or cell was tracked.
@@ -87,9 +88,9 @@ fn header_rows(table: &Element, rows: &[&Element]) -> u32 {
     u32::from(first_row)
 }
 
-fn read_row(row: &Element, above: &[String], line: Line<'_>) -> Vec<String> {
+fn read_row(row: &Element, above: &[Cell], line: Line<'_>) -> Vec<Cell> {
     let before = row.child("w:trPr").and_then(|p| p.value("w:gridBefore"));
-    let mut out = vec![String::new(); count(before, 0)];
+    let mut out = vec![Cell::default(); count(before, 0)];
     for cell in cells(row) {
         let properties = cell.child("w:tcPr");
         let span = count(properties.and_then(|p| p.value("w:gridSpan")), 1);
@@ -97,12 +98,12 @@ fn read_row(row: &Element, above: &[String], line: Line<'_>) -> Vec<String> {
             .and_then(|p| p.child("w:vMerge"))
             .is_some_and(|merge| merge.attribute("val") != Some("restart"));
         let text = match goes_on {
-            true => above.get(out.len()).cloned().unwrap_or_default(),
+            true => above.get(out.len()).map(Cell::again).unwrap_or_default(),
             false => text(cell, line),
         };
         out.push(text);
         let room = WIDEST.saturating_sub(out.len());
-        out.extend(std::iter::repeat_n(String::new(), (span - 1).min(room)));
+        out.extend(std::iter::repeat_n(Cell::default(), (span - 1).min(room)));
     }
     out
 }
@@ -112,8 +113,10 @@ fn count(value: Option<&str>, least: usize) -> usize {
     value.clamp(least, WIDEST)
 }
 
-fn text(cell: &Element, line: Line<'_>) -> String {
-    let lines = inline::paragraphs(cell).into_iter().map(line);
-    let lines: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
-    lines.join("\n")
+fn text(cell: &Element, line: Line<'_>) -> Cell {
+    let mut read = Cell::default();
+    for paragraph in inline::paragraphs(cell) {
+        read.add_line(&line(paragraph));
+    }
+    read
 }

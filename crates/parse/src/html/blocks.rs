@@ -4,11 +4,11 @@ use model::AtomKind;
 
 use super::Source;
 use super::dom::{Dom, Id};
-use super::prose::prose;
 use super::table;
 use crate::Error;
 use crate::builder::{Leads, Piece, TextBuilder};
 use crate::normal::collapsed;
+use crate::prose::prose;
 use crate::target::safe_target;
 
 pub(super) fn write(dom: &Dom, source: &Source<'_>, out: &mut TextBuilder) -> Result<(), Error> {
@@ -277,11 +277,9 @@ impl<'a> Walk<'a> {
                 self.dom.source(caption),
             )?;
         }
-        let table = table::read(self.dom, id);
         let anchor = self.anchor.take();
-        if !table.rows.is_empty() {
-            let piece = Piece::table(table).with_anchor(anchor);
-            self.push(piece, self.dom.source(id))?;
+        if let Some(table) = table::read(self.dom, id) {
+            self.push(table.with_anchor(anchor), self.dom.source(id))?;
         }
         Ok(self.dom.node(id).end)
     }

@@ -14,7 +14,6 @@ mod guard;
 mod main_content;
 mod measure;
 mod places;
-mod prose;
 mod scope;
 mod table;
 

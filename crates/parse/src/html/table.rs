@@ -1,9 +1,10 @@
 //! Tables of data; those that only lay out a page are read as blocks.
 
-use model::Table;
-
 use super::dom::{Dom, Id};
-use crate::normal::collapsed;
+use crate::builder::{Leads, Piece};
+use crate::cell::{self, Cell};
+use crate::prose::prose;
+use crate::target::safe_target;
 
 /// Spans are the writer's claim; beyond this they are not believed.
 const WIDEST: usize = 256;
@@ -63,20 +64,18 @@ pub(super) fn caption(dom: &Dom, table: Id) -> Option<Id> {
     dom.children(table).find(|id| dom.tag(*id) == "caption")
 }
 
-pub(super) fn read(dom: &Dom, table: Id) -> Table {
-    let mut out: Vec<Vec<String>> = Vec::new();
+/// The table, unless it says nothing.
+pub(super) fn read(dom: &Dom, table: Id) -> Option<Piece> {
+    let mut out: Vec<Vec<Cell>> = Vec::new();
     // Cells that reach down: rows left, and their text, by column.
-    let mut reaching: Vec<(usize, String)> = Vec::new();
+    let mut reaching: Vec<(usize, Cell)> = Vec::new();
     let rows = rows(dom, table);
     for row in &rows {
         out.push(read_row(dom, *row, &mut reaching));
     }
     let header = rows.first().is_some_and(|row| is_header(dom, *row));
     out.retain(|row| row.iter().any(|cell| !cell.is_empty()));
-    Table {
-        header_rows: u32::from(header),
-        rows: out,
-    }
+    (!out.is_empty()).then(|| cell::piece(u32::from(header), out))
 }
 
 fn is_header(dom: &Dom, row: Id) -> bool {
@@ -87,20 +86,20 @@ fn is_header(dom: &Dom, row: Id) -> bool {
     in_head || !cells.is_empty() && cells.iter().all(|cell| dom.tag(*cell) == "th")
 }
 
-fn read_row(dom: &Dom, row: Id, reaching: &mut Vec<(usize, String)>) -> Vec<String> {
-    let mut out: Vec<String> = Vec::new();
+fn read_row(dom: &Dom, row: Id, reaching: &mut Vec<(usize, Cell)>) -> Vec<Cell> {
+    let mut out: Vec<Cell> = Vec::new();
     for cell in cells(dom, row) {
         fill_from_above(&mut out, reaching);
-        let text = collapsed(&cell_text(dom, cell));
+        let mut read = read_cell(dom, cell);
         let (columns, rows) = (span(dom, cell, "colspan"), span(dom, cell, "rowspan"));
-        for n in 0..columns.min(WIDEST.saturating_sub(out.len())) {
+        for _ in 0..columns.min(WIDEST.saturating_sub(out.len())) {
             let column = out.len();
             if reaching.len() <= column {
-                reaching.resize(column + 1, (0, String::new()));
+                reaching.resize(column + 1, (0, Cell::default()));
             }
             // Over several columns a cell stands once, over several rows in each of them.
-            let shown = if n == 0 { text.clone() } else { String::new() };
-            reaching[column] = (rows - 1, shown.clone());
+            let shown = std::mem::take(&mut read);
+            reaching[column] = (rows - 1, shown.again());
             out.push(shown);
         }
     }
@@ -108,12 +107,12 @@ fn read_row(dom: &Dom, row: Id, reaching: &mut Vec<(usize, String)>) -> Vec<Stri
     out
 }
 
-fn fill_from_above(out: &mut Vec<String>, reaching: &mut [(usize, String)]) {
-    while let Some((left, text)) = reaching.get_mut(out.len())
+fn fill_from_above(out: &mut Vec<Cell>, reaching: &mut [(usize, Cell)]) {
+    while let Some((left, cell)) = reaching.get_mut(out.len())
         && *left > 0
     {
         *left -= 1;
-        out.push(text.clone());
+        out.push(cell.clone());
     }
 }
 
@@ -125,23 +124,37 @@ fn span(dom: &Dom, cell: Id, name: &str) -> usize {
 }
 
 /// Blocks and line breaks in a cell keep words apart.
-fn cell_text(dom: &Dom, cell: Id) -> String {
+fn read_cell(dom: &Dom, cell: Id) -> Cell {
     let mut text = String::new();
+    let mut links: Vec<Leads> = Vec::new();
+    // Where the link we are in ends and began, and where it leads to.
+    let mut open: Option<(Id, usize, String)> = None;
     for id in dom.subtree(cell) {
+        if let Some((_, from, target)) = open.take_if(|(end, _, _)| *end <= id) {
+            links.extend(leads(from, &text, target));
+        }
         match dom.own_text(id) {
             Some(own) => text.push_str(own),
-            None if matches!(
-                dom.tag(id),
-                "br" | "p" | "div" | "li" | "tr" | "td" | "dd" | "dt" | "pre"
-            ) =>
-            {
-                text.push(' ');
-            }
-            None if dom.tag(id) == "img" => {
-                text.push_str(dom.attribute(id, "alt").unwrap_or_default());
-            }
-            None => {}
+            None => match dom.tag(id) {
+                "br" | "p" | "div" | "li" | "tr" | "td" | "dd" | "dt" | "pre" => text.push(' '),
+                "img" => text.push_str(dom.attribute(id, "alt").unwrap_or_default()),
+                "a" if open.is_none() => {
+                    let target = dom.attribute(id, "href").and_then(safe_target);
+                    open = target.map(|target| (dom.node(id).end, text.len(), target));
+                }
+                _ => {}
+            },
         }
     }
-    text
+    if let Some((_, from, target)) = open {
+        links.extend(leads(from, &text, target));
+    }
+    // Line ends of the source are blanks.
+    let (text, links) = prose(&text.replace(['\n', '\r'], " "), links);
+    Cell::new(text, links)
+}
+
+fn leads(from: usize, text: &str, target: String) -> Option<Leads> {
+    let words = from..text.len();
+    (!words.is_empty()).then_some(Leads { words, target })
 }

@@ -9,7 +9,8 @@ use pulldown_cmark::{
 
 use super::{Segment, front_matter, html_text};
 use crate::builder::{Leads, Piece, TextBuilder};
-use crate::normal::collapsed;
+use crate::cell::{self, Cell};
+use crate::prose::prose;
 use crate::target::safe_target;
 use crate::{Budget, Error, Limits};
 
@@ -66,8 +67,11 @@ struct Walk<'a> {
     /// The item whose first paragraph has not come yet.
     item: Option<Option<String>>,
     footnote: Option<String>,
-    table: Option<Table>,
-    row: Vec<String>,
+    /// How many rows of the table we are in are its head, and all of them.
+    table: Option<(u32, Vec<Vec<Cell>>)>,
+    row: Vec<Cell>,
+    /// How many more links the cells of this table may have.
+    room: usize,
     figures: u32,
     metadata: bool,
     /// Of the text at hand.
@@ -91,6 +95,7 @@ impl<'a> Walk<'a> {
             footnote: None,
             table: None,
             row: Vec::new(),
+            room: 0,
             figures: 0,
             metadata: false,
             links: Vec::new(),
@@ -150,7 +155,8 @@ impl<'a> Walk<'a> {
             }
             Tag::Table(_) => {
                 self.open(AtomKind::Table(Table::default()), range)?;
-                self.table = Some(Table::default());
+                self.table = Some((0, Vec::new()));
+                self.room = MOST_LINKS;
                 Ok(())
             }
             Tag::Link { dest_url, .. } => {
@@ -198,8 +204,7 @@ impl<'a> Walk<'a> {
                 Ok(())
             }
             TagEnd::TableCell => {
-                self.row.push(collapsed(&std::mem::take(&mut self.text)));
-                self.links.clear();
+                self.end_cell();
                 Ok(())
             }
             TagEnd::TableHead | TagEnd::TableRow => self.end_row(tag == TagEnd::TableHead),
@@ -306,11 +311,19 @@ impl<'a> Walk<'a> {
         self.inline(&format!("$${math}$$"), range)
     }
 
+    fn end_cell(&mut self) {
+        let text = std::mem::take(&mut self.text).replace('\n', " ");
+        let (text, mut links) = prose(&text, std::mem::take(&mut self.links));
+        links.truncate(self.room);
+        self.room -= links.len();
+        self.row.push(Cell::new(text, links));
+    }
+
     fn end_row(&mut self, is_head: bool) -> Result<(), Error> {
         let row = std::mem::take(&mut self.row);
-        if let Some(table) = &mut self.table {
-            table.header_rows += u32::from(is_head);
-            table.rows.push(row);
+        if let Some((header_rows, rows)) = &mut self.table {
+            *header_rows += u32::from(is_head);
+            rows.push(row);
         }
         Ok(())
     }
@@ -324,18 +337,18 @@ impl<'a> Walk<'a> {
         };
         let (start, end) = self.segment.source(&range);
         let piece = match self.table.take() {
-            Some(table) => Piece::table(table),
+            Some((header_rows, rows)) => cell::piece(header_rows, rows),
             None if is_picture(&kind, figures, &self.segment.text[range]) => {
-                Piece::new(AtomKind::Figure, text)
+                Piece::new(AtomKind::Figure, text).with_links(links)
             }
-            None => Piece::new(kind, text),
+            None => Piece::new(kind, text).with_links(links),
         };
         if matches!(piece.kind, AtomKind::ListItem { .. }) {
             self.item = None;
         }
         let anchor = self.anchor.take();
         let piece = piece.from_source(start, end).with_anchor(anchor);
-        self.out.push(piece.with_links(links))
+        self.out.push(piece)
     }
 }
 

@@ -92,7 +92,7 @@ impl<'a> Body<'a> {
             self.code.add(&inline.text, element.source);
         } else {
             let piece = Piece::new(kind, inline.text).with_anchor(inline.anchor);
-            self.push(piece, element.source)?;
+            self.push(piece.with_links(inline.links), element.source)?;
         }
         for (said, source) in inline.pictures {
             self.push(Piece::new(AtomKind::Figure, said), source)?;
@@ -128,10 +128,7 @@ impl<'a> Body<'a> {
             return self.blocks(cell);
         }
         let table = table::read(element, &mut self.notes);
-        if table.rows.is_empty() {
-            return Ok(());
-        }
-        self.push(Piece::table(table), element.source)
+        table.map_or(Ok(()), |table| self.push(table, element.source))
     }
 
     fn push(&mut self, piece: Piece, source: (u64, u64)) -> Result<(), Error> {
@@ -143,10 +140,8 @@ impl<'a> Body<'a> {
         self.code.flush(CONTENT, self.out)?;
         for note in std::mem::take(&mut self.notes) {
             let marker = note.marker;
-            self.push(
-                Piece::new(AtomKind::Footnote { marker }, note.text),
-                note.source,
-            )?;
+            let piece = Piece::new(AtomKind::Footnote { marker }, note.said.text);
+            self.push(piece.with_links(note.said.links), note.source)?;
         }
         Ok(())
     }

@@ -1,5 +1,8 @@
 //! Text of a paragraph: spans, blanks, breaks, notes, pictures and text boxes.
 
+use crate::builder::Leads;
+use crate::cell::Cell;
+use crate::target::safe_target;
 use crate::xml::{Element, Node};
 
 #[derive(Default)]
@@ -9,12 +12,14 @@ pub(super) struct Inline<'a> {
     /// What pictures show, where it is said, and where.
     pub(super) pictures: Vec<(String, (u64, u64))>,
     pub(super) anchor: Option<String>,
+    /// Words that lead somewhere, in their order.
+    pub(super) links: Vec<Leads>,
 }
 
 /// A note in the order of the places that cite them.
 pub(super) struct Note {
     pub(super) marker: String,
-    pub(super) text: String,
+    pub(super) said: Cell,
     pub(super) source: (u64, u64),
 }
 
@@ -46,6 +51,7 @@ impl<'a> Inline<'a> {
             }
             "text:tab" => self.text.push('\t'),
             "text:line-break" => self.text.push('\n'),
+            "text:a" => self.link(element, notes),
             "text:note" => self.note(element, notes),
             "text:bookmark" | "text:bookmark-start" => self.bookmark(element),
             "draw:text-box" => self.boxes.push(element),
@@ -59,13 +65,25 @@ impl<'a> Inline<'a> {
         }
     }
 
+    fn link(&mut self, element: &'a Element, notes: &mut Vec<Note>) {
+        let (from, within) = (self.text.len(), self.links.len());
+        self.content(element, notes);
+        let words = from..self.text.len();
+        let target = element.attribute("href").and_then(safe_target);
+        if let Some(target) = target.filter(|_| !words.is_empty()) {
+            // Of nested ones the outer one.
+            self.links.truncate(within);
+            self.links.push(Leads { words, target });
+        }
+    }
+
     fn note(&mut self, element: &Element, notes: &mut Vec<Note>) {
         let marker = (notes.len() + 1).to_string();
         self.text.push_str(&format!("[^{marker}]"));
         let body = element.child("text:note-body");
         notes.push(Note {
             marker,
-            text: body.map(lines).unwrap_or_default(),
+            said: body.map(told).unwrap_or_default(),
             source: element.source,
         });
     }
@@ -87,26 +105,30 @@ impl<'a> Inline<'a> {
 
 /// The text below an element that is told apart from the body, such as a header or a note.
 pub(super) fn lines(root: &Element) -> String {
+    told(root).text
+}
+
+fn told(root: &Element) -> Cell {
     lines_citing(root, &mut Vec::new())
 }
 
 /// The text below an element, paragraphs on lines of their own, in their order; what stands in
 /// a text box after the paragraph it hangs on.
-pub(super) fn lines_citing(root: &Element, notes: &mut Vec<Note>) -> String {
-    let mut lines = Vec::new();
+pub(super) fn lines_citing(root: &Element, notes: &mut Vec<Note>) -> Cell {
+    let mut lines = Cell::default();
     collect(root, notes, &mut lines);
-    lines.join("\n")
+    lines
 }
 
-fn collect(parent: &Element, notes: &mut Vec<Note>, lines: &mut Vec<String>) {
+fn collect(parent: &Element, notes: &mut Vec<Note>, lines: &mut Cell) {
     for element in parent.elements() {
         match element.name.as_str() {
             "text:p" | "text:h" => {
                 let inline = Inline::read(element, notes);
-                let pictures = inline.pictures.into_iter().map(|(said, _)| said);
-                let said = std::iter::once(inline.text).chain(pictures);
-                let said = said.map(|line| line.trim().to_owned());
-                lines.extend(said.filter(|line| !line.is_empty()));
+                lines.add_line(&Cell::new(inline.text, inline.links));
+                for (said, _) in inline.pictures {
+                    lines.add_line(&Cell::new(said, Vec::new()));
+                }
                 for inner in inline.boxes {
                     collect(inner, notes, lines);
                 }

@@ -1,8 +1,8 @@
 //! Tables: cells in their columns. A cell merged over several rows stands in each of them, so
 //! that a row can be read on its own; one over several columns stands once.
 
-use model::Table;
-
+use crate::builder::Piece;
+use crate::cell::{self, Cell};
 use crate::xml::Element;
 
 use super::inline::{Note, lines_citing};
@@ -23,7 +23,8 @@ pub(super) fn boxed(table: &Element) -> Option<&Element> {
     only.filter(|cell| count(cell, "number-columns-repeated") == 1)
 }
 
-pub(super) fn read(table: &Element, notes: &mut Vec<Note>) -> Table {
+/// The table, unless it says nothing.
+pub(super) fn read(table: &Element, notes: &mut Vec<Note>) -> Option<Piece> {
     let (rows, header_rows) = rows(table);
     let mut reader = Reader {
         reaching: Vec::new(),
@@ -33,11 +34,8 @@ pub(super) fn read(table: &Element, notes: &mut Vec<Note>) -> Table {
     for row in rows {
         reader.row(row, notes, &mut out);
     }
-    out.retain(|row: &Vec<String>| row.iter().any(|cell| !cell.is_empty()));
-    Table {
-        header_rows: header_rows.min(1),
-        rows: out,
-    }
+    out.retain(|row: &Vec<Cell>| row.iter().any(|cell| !cell.is_empty()));
+    (!out.is_empty()).then(|| cell::piece(header_rows.min(1), out))
 }
 
 /// Rows in their order, and how many of them the table repeats on every page.
@@ -79,13 +77,13 @@ fn cells(row: &Element) -> impl Iterator<Item = &Element> {
 
 struct Reader {
     /// Cells that reach down: rows left, and their text, by column.
-    reaching: Vec<(usize, String)>,
+    reaching: Vec<(usize, Cell)>,
     repeated: usize,
 }
 
 impl Reader {
-    fn row(&mut self, row: &Element, notes: &mut Vec<Note>, out: &mut Vec<Vec<String>>) {
-        let mut read = Vec::new();
+    fn row(&mut self, row: &Element, notes: &mut Vec<Note>, out: &mut Vec<Vec<Cell>>) {
+        let mut read: Vec<Cell> = Vec::new();
         for cell in cells(row) {
             let times = count(cell, "number-columns-repeated");
             let times = times.min(WIDEST.saturating_sub(read.len()));
@@ -94,7 +92,7 @@ impl Reader {
                     Some(text) => text,
                     // A note is cited once, however often its cell is said to stand there.
                     None if time == 0 => self.own(cell, read.len(), notes),
-                    None => read.last().cloned().unwrap_or_default(),
+                    None => read.last().map(Cell::again).unwrap_or_default(),
                 };
                 read.push(text);
             }
@@ -107,7 +105,10 @@ impl Reader {
         } else {
             self.again(row, read.len())
         };
-        out.extend(std::iter::repeat_n(read, again));
+        let copies = |row: &[Cell]| row.iter().map(Cell::again).collect();
+        let rest: Vec<Vec<Cell>> = (1..again).map(|_| copies(&read)).collect();
+        out.push(read);
+        out.extend(rest);
     }
 
     /// How often a row stands in the table.
@@ -120,27 +121,27 @@ impl Reader {
     }
 
     /// The text of a covered cell: what covers it from above, nothing from beside.
-    fn covering(&mut self, cell: &Element, column: usize) -> Option<String> {
+    fn covering(&mut self, cell: &Element, column: usize) -> Option<Cell> {
         if cell.name != "table:covered-table-cell" {
             return None;
         }
         match self.reaching.get_mut(column) {
-            Some((left, text)) if *left > 0 => {
+            Some((left, cell)) if *left > 0 => {
                 *left -= 1;
-                Some(text.clone())
+                Some(cell.clone())
             }
-            _ => Some(String::new()),
+            _ => Some(Cell::default()),
         }
     }
 
-    fn own(&mut self, cell: &Element, column: usize, notes: &mut Vec<Note>) -> String {
-        let text = lines_citing(cell, notes);
+    fn own(&mut self, cell: &Element, column: usize, notes: &mut Vec<Note>) -> Cell {
+        let read = lines_citing(cell, notes);
         if self.reaching.len() <= column {
-            self.reaching.resize(column + 1, (0, String::new()));
+            self.reaching.resize(column + 1, (0, Cell::default()));
         }
         let rows = count(cell, "number-rows-spanned");
-        self.reaching[column] = (rows - 1, text.clone());
-        text
+        self.reaching[column] = (rows - 1, read.again());
+        read
     }
 }
 

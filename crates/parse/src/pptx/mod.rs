@@ -9,7 +9,6 @@ use model::Parsed;
 use crate::archive::Archive;
 use crate::builder::TextBuilder;
 use crate::ooxml::{self, LeftOut, Relations, whole_part};
-use crate::xml::Element;
 use crate::{Error, Format, Input, Limits};
 
 use slide::Slide;
@@ -23,38 +22,39 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
     ooxml::properties(&mut archive, FORMAT, input.limits, &mut out);
     let mut left_out = LeftOut::default();
     for name in slides(&mut archive, input.limits)? {
+        let relations = relations(&mut archive, &name, input.limits, &mut out)?;
         match whole_part(&mut archive, &name, FORMAT, input.limits) {
             Ok(Some(root)) => {
                 left_out.note(&root);
-                Slide::new(&name, &mut out).write(&root)?;
+                Slide::new(&name, &relations, &mut out).write(&root)?;
             }
             Err(cause) => ooxml::gap(&name, cause, &mut out)?,
             Ok(None) => out.gap(None, format!("the slide `{name}` is missing from the file")),
         }
-        let notes = notes(&mut archive, &name, input.limits, &mut out)?;
-        if let Some((name, root)) = notes {
-            Slide::new(&name, &mut out).write_notes(&root)?;
+        let Some(name) = relations.first("notesSlide") else {
+            continue;
+        };
+        if let Some(root) = ooxml::part_or_gap(&mut archive, name, FORMAT, input.limits, &mut out)?
+        {
+            let relations = self::relations(&mut archive, name, input.limits, &mut out)?;
+            Slide::new(name, &relations, &mut out).write_notes(&root)?;
         }
     }
     left_out.warn(&mut out);
     Ok(out.finish(FORMAT))
 }
 
-fn notes(
+/// What a part leads to; damage to that costs notes and links.
+fn relations(
     archive: &mut Archive<'_>,
-    slide: &str,
+    part: &str,
     limits: &Limits,
     out: &mut TextBuilder,
-) -> Result<Option<(String, Element)>, Error> {
-    let relations = Relations::of(archive, slide, FORMAT, limits).or_else(|cause| {
-        ooxml::gap(slide, cause, out)?;
+) -> Result<Relations, Error> {
+    Relations::of(archive, part, FORMAT, limits).or_else(|cause| {
+        ooxml::gap(part, cause, out)?;
         Ok(Relations::default())
-    })?;
-    let Some(name) = relations.first("notesSlide") else {
-        return Ok(None);
-    };
-    let root = ooxml::part_or_gap(archive, name, FORMAT, limits, out)?;
-    Ok(root.map(|root| (name.to_owned(), root)))
+    })
 }
 
 /// Names of the slides in the order they are shown.

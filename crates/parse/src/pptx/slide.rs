@@ -3,22 +3,32 @@
 use model::AtomKind;
 
 use crate::Error;
-use crate::builder::{Piece, TextBuilder};
+use crate::builder::{Leads, Piece, TextBuilder};
+use crate::cell::Cell;
+use crate::ooxml::Relations;
 use crate::xml::Element;
 
 use super::bullet::Bullets;
 use super::table;
 
+/// Links of one paragraph or table: each of them may repeat one long address.
+pub(super) const MOST_LINKS: usize = 2_000;
+
 /// A slide, or the notes to one, and where what it says goes.
 pub(super) struct Slide<'a> {
     /// The name of its part.
     part: &'a str,
+    relations: &'a Relations,
     out: &'a mut TextBuilder,
 }
 
 impl<'a> Slide<'a> {
-    pub(super) fn new(part: &'a str, out: &'a mut TextBuilder) -> Self {
-        Self { part, out }
+    pub(super) fn new(part: &'a str, relations: &'a Relations, out: &'a mut TextBuilder) -> Self {
+        Self {
+            part,
+            relations,
+            out,
+        }
     }
 
     pub(super) fn write(&mut self, root: &Element) -> Result<(), Error> {
@@ -29,9 +39,12 @@ impl<'a> Slide<'a> {
         let mut shapes = Vec::new();
         tree.find_all("p:sp", &mut shapes);
         for shape in shapes.iter().filter(|shape| is_title(shape)) {
-            let lines: Vec<String> = paragraphs(shape).into_iter().map(text).collect();
-            let kind = AtomKind::Heading { level: 1 };
-            self.push(Piece::new(kind, lines.join(" ")), shape)?;
+            let mut title = Cell::default();
+            for paragraph in paragraphs(shape) {
+                title.add_line(&words(paragraph, self.relations));
+            }
+            title.text = title.text.replace('\n', " ");
+            self.say(AtomKind::Heading { level: 1 }, title, shape)?;
         }
         self.shapes_of(tree)
     }
@@ -44,11 +57,15 @@ impl<'a> Slide<'a> {
             .filter(|shape| placeholder(shape) == Some("body"))
         {
             for paragraph in paragraphs(shape) {
-                let piece = Piece::new(AtomKind::Paragraph, text(paragraph));
-                self.push(piece, paragraph)?;
+                let said = words(paragraph, self.relations);
+                self.say(AtomKind::Paragraph, said, paragraph)?;
             }
         }
         Ok(())
+    }
+
+    fn say(&mut self, kind: AtomKind, said: Cell, from: &Element) -> Result<(), Error> {
+        self.push(Piece::new(kind, said.text).with_links(said.links), from)
     }
 
     fn push(&mut self, piece: Piece, from: &Element) -> Result<(), Error> {
@@ -73,16 +90,16 @@ impl<'a> Slide<'a> {
     }
 
     fn shape(&mut self, shape: &Element) -> Result<(), Error> {
-        let kind = placeholder(shape);
+        let holder = placeholder(shape);
         let mut bullets = Bullets::default();
         for paragraph in paragraphs(shape) {
-            let piece = match kind {
+            let kind = match holder {
                 Some("ftr" | "sldNum" | "dt" | "hdr") => AtomKind::Furniture,
                 Some("obj" | "body") if !is_bare(paragraph) => bullets.item(paragraph),
                 _ if has_bullet(paragraph) => bullets.item(paragraph),
                 _ => AtomKind::Paragraph,
             };
-            self.push(Piece::new(piece, text(paragraph)), paragraph)?;
+            self.say(kind, words(paragraph, self.relations), paragraph)?;
         }
         Ok(())
     }
@@ -91,9 +108,8 @@ impl<'a> Slide<'a> {
         let mut tables = Vec::new();
         frame.find_all("a:tbl", &mut tables);
         for element in tables {
-            let table = table::read(element);
-            if !table.rows.is_empty() {
-                self.push(Piece::table(table), element)?;
+            if let Some(table) = table::read(element, self.relations) {
+                self.push(table, element)?;
             }
         }
         Ok(())
@@ -135,16 +151,38 @@ fn is_bare(paragraph: &Element) -> bool {
     paragraph.at(&["a:pPr", "a:buNone"]).is_some()
 }
 
-pub(super) fn text(paragraph: &Element) -> String {
-    let mut out = String::new();
+/// The words of a paragraph, and where they lead: a run has its link with its properties.
+pub(super) fn words(paragraph: &Element, relations: &Relations) -> Cell {
+    let mut out = Cell::default();
     for element in paragraph.elements() {
+        let from = out.text.len();
         match element.name.as_str() {
             "a:r" | "a:fld" => {
-                out.push_str(&element.child("a:t").map(Element::text).unwrap_or_default());
+                let said = element.child("a:t").map(Element::text);
+                out.text.push_str(&said.unwrap_or_default());
             }
-            "a:br" => out.push('\n'),
+            "a:br" => out.text.push('\n'),
             _ => {}
+        }
+        let link = element.at(&["a:rPr", "a:hlinkClick"]);
+        let address = link.and_then(|link| relations.address(link.related()?));
+        if let Some(address) = address {
+            lead(&mut out, from, address);
         }
     }
     out
+}
+
+/// Words from here on lead there, with those before them that do, too.
+fn lead(out: &mut Cell, from: usize, address: &str) {
+    let words = from..out.text.len();
+    if let Some(last) = out.links.last_mut()
+        && last.words.end == from
+        && last.target == address
+    {
+        last.words.end = words.end;
+    } else if !words.is_empty() && out.links.len() < MOST_LINKS {
+        let target = address.to_owned();
+        out.links.push(Leads { words, target });
+    }
 }

@@ -1,34 +1,41 @@
 //! Tables on slides. A cell merged over several rows stands in each of them, so that a row can
 //! be read on its own; one over several columns stands once.
 
-use model::Table;
-
+use crate::builder::Piece;
+use crate::cell::{self, Cell};
+use crate::ooxml::Relations;
 use crate::xml::Element;
 
-use super::slide::{paragraphs, text};
+use super::slide::{MOST_LINKS, paragraphs, words};
 
-pub(super) fn read(table: &Element) -> Table {
-    let mut rows: Vec<Vec<String>> = Vec::new();
+/// The table, unless it says nothing.
+pub(super) fn read(table: &Element, relations: &Relations) -> Option<Piece> {
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    let mut room = MOST_LINKS;
     for element in table.children("a:tr") {
         let above = rows.last().map(Vec::as_slice).unwrap_or_default();
-        rows.push(row(element, above));
+        rows.push(row(element, above, relations, &mut room));
     }
     let first_row = table.child("a:tblPr").and_then(|p| p.attribute("firstRow"));
-    rows.retain(|row| row.iter().any(|cell| !cell.trim().is_empty()));
-    Table {
-        header_rows: u32::from(matches!(first_row, Some("1" | "true"))),
-        rows,
-    }
+    rows.retain(|row| row.iter().any(|cell| !cell.is_empty()));
+    let header_rows = u32::from(matches!(first_row, Some("1" | "true")));
+    (!rows.is_empty()).then(|| cell::piece(header_rows, rows))
 }
 
-fn row(row: &Element, above: &[String]) -> Vec<String> {
+fn row(row: &Element, above: &[Cell], relations: &Relations, room: &mut usize) -> Vec<Cell> {
     let cell = |(column, cell): (usize, &Element)| {
         let goes_on = matches!(cell.attribute("vMerge"), Some("1" | "true"));
         if goes_on {
-            return above.get(column).cloned().unwrap_or_default();
+            return above.get(column).map(Cell::again).unwrap_or_default();
         }
-        let lines: Vec<String> = paragraphs(cell).into_iter().map(text).collect();
-        lines.join("\n")
+        let mut read = Cell::default();
+        for paragraph in paragraphs(cell) {
+            let mut line = words(paragraph, relations);
+            line.links.truncate(*room);
+            *room -= line.links.len();
+            read.add_line(&line);
+        }
+        read
     };
     row.children("a:tc").enumerate().map(cell).collect()
 }

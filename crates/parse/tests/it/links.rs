@@ -269,3 +269,145 @@ fn one_long_address_under_every_word_costs_links_and_no_text() {
         "{said}"
     );
 }
+
+fn read_as(name: &str, bytes: &[u8]) -> Parsed {
+    parse::parse(bytes, &Hints::of_filename(name), &Limits::default()).unwrap()
+}
+
+/// The links of a table, which is the only atom there is, and what it looks like.
+fn of_table(parsed: &Parsed) -> (Vec<(&str, &str)>, String) {
+    for link in links(parsed) {
+        assert_eq!(&parsed.text[link.span.bytes()], link.text);
+    }
+    (shown(parsed), to_markdown(parsed))
+}
+
+#[test]
+fn words_in_a_cell_of_a_web_page_lead_somewhere() {
+    let parsed = html(
+        "<table><tr><th>Mill</th><th>Owner</th></tr>\
+         <tr><td rowspan=2>The  <a href='https://example.org/u'>upper\n mill</a> | old</td>\
+         <td><a href='https://example.org/a'>Ann</a>, <a href='javascript:x'>Bo</a></td></tr>\
+         <tr><td><a href='https://example.org/c'>C|D</a></td></tr></table>",
+    );
+    let (links, markdown) = of_table(&parsed);
+    assert_eq!(
+        links,
+        [
+            ("upper mill", "https://example.org/u"),
+            ("Ann", "https://example.org/a"),
+            ("C\\|D", "https://example.org/c"),
+        ]
+    );
+    assert_eq!(
+        markdown,
+        "| Mill | Owner |\n| --- | --- |\n\
+         | The [upper mill](https://example.org/u) \\| old | [Ann](https://example.org/a), Bo |\n\
+         | The upper mill \\| old | C\\|D |\n"
+    );
+}
+
+#[test]
+fn words_in_a_cell_of_a_markdown_table_lead_somewhere() {
+    let table = "| a | b |\n|---|---|\n| see  [the mill](https://example.org/m) | [x][] |\n\n\
+                 [x]: https://example.org/x\n";
+    let parsed = read_as("a.md", table.as_bytes());
+    let (links, markdown) = of_table(&parsed);
+    assert_eq!(
+        links,
+        [
+            ("the mill", "https://example.org/m"),
+            ("x", "https://example.org/x")
+        ]
+    );
+    assert!(
+        markdown.contains("| see [the mill](https://example.org/m) | [x](https://example.org/x) |")
+    );
+}
+
+#[test]
+fn words_in_a_cell_of_a_word_document_lead_somewhere() {
+    let cell = |content: &str| format!("<w:tc><w:p>{content}</w:p></w:tc>");
+    let link = format!(
+        r#"<w:hyperlink r:id="r5">{}</w:hyperlink>"#,
+        run("the mill ")
+    );
+    let row = [cell(&(run(" see ") + &link)), cell(&run("x"))].concat();
+    let parsed = docx(&format!(
+        "<w:tbl><w:tr>{row}</w:tr><w:tr>{row}</w:tr></w:tbl>"
+    ));
+    let (links, markdown) = of_table(&parsed);
+    assert_eq!(links, [("the mill", "https://example.org/mills"); 2]);
+    assert!(
+        markdown.ends_with("| see [the mill](https://example.org/mills) | x |\n"),
+        "{markdown}"
+    );
+}
+
+#[test]
+fn words_of_an_open_document_lead_somewhere_in_paragraphs_cells_and_notes() {
+    let link =
+        |target: &str, words: &str| format!(r#"<text:a xlink:href="{target}">{words}</text:a>"#);
+    let note = format!(
+        "<text:note><text:note-body><text:p>By {}.</text:p></text:note-body></text:note>",
+        link("https://example.org/n", "her")
+    );
+    let (good, bad) = (
+        link("https://example.org/m", "the mill"),
+        link("javascript:x", "this"),
+    );
+    let cell = |text: &str| format!("<table:table-cell><text:p>{text}</text:p></table:table-cell>");
+    let body = format!(
+        "<text:p>See {good}, not {bad}.{note}</text:p><table:table><table:table-row>{}{}\
+         </table:table-row><table:table-row>{}{}</table:table-row></table:table>",
+        cell("a"),
+        cell("b"),
+        cell("c"),
+        cell(&good)
+    );
+    let parsed = read_as("a.odt", &samples::office::odt_of(&body));
+    assert_eq!(
+        shown(&parsed),
+        [
+            ("the mill", "https://example.org/m"),
+            ("the mill", "https://example.org/m"),
+            ("her", "https://example.org/n"),
+        ]
+    );
+    let markdown = to_markdown(&parsed);
+    assert!(markdown.starts_with("See [the mill](https://example.org/m), not this.[^1]\n"));
+    assert!(markdown.contains("| c | [the mill](https://example.org/m) |"));
+}
+
+#[test]
+fn words_on_a_slide_lead_somewhere_in_shapes_and_cells() {
+    let run = |properties: &str, text: &str| {
+        format!("<a:r><a:rPr>{properties}</a:rPr><a:t>{text}</a:t></a:r>")
+    };
+    let click = r#"<a:hlinkClick r:id="rId9"/>"#;
+    let paragraph = [
+        "<a:p>".to_owned(),
+        run("", "See "),
+        run(click, "the "),
+        run(click, "mill"),
+        run(r#"<a:hlinkClick r:id="rId8"/>"#, " not this"),
+        "</a:p>".to_owned(),
+    ]
+    .concat();
+    let cell = format!("<a:tc><a:txBody>{paragraph}</a:txBody></a:tc>");
+    let shapes = format!(
+        "<p:sp><p:txBody>{paragraph}</p:txBody></p:sp><p:graphicFrame><a:tbl><a:tr>{cell}{cell}</a:tr>\
+         </a:tbl></p:graphicFrame>"
+    );
+    let links = [
+        ("rId9", "hyperlink", "https://example.org/mill"),
+        ("rId8", "hyperlink", "file:///etc/passwd"),
+    ];
+    let parsed = read_as("a.pptx", &samples::office::pptx_of(&shapes, &links));
+    assert_eq!(
+        shown(&parsed),
+        [("the mill", "https://example.org/mill"); 3]
+    );
+    let markdown = to_markdown(&parsed);
+    assert!(markdown.starts_with("See [the mill](https://example.org/mill) not this\n"));
+}

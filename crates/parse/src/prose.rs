@@ -3,7 +3,7 @@
 use crate::builder::Leads;
 
 /// Links are in the order of their words and do not overlap.
-pub(super) fn prose(text: &str, links: Vec<Leads>) -> (String, Vec<Leads>) {
+pub(crate) fn prose(text: &str, links: Vec<Leads>) -> (String, Vec<Leads>) {
     let mut out = String::with_capacity(text.len());
     let mut moving = Moving::new(links);
     let mut blank = None;

@@ -1,0 +1,65 @@
+//! A cell of a table before the table is written: its words, and where they lead.
+
+use model::{AtomKind, Table};
+
+use crate::builder::{Leads, Piece};
+use crate::render;
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cell {
+    pub(crate) text: String,
+    /// In the order of their words.
+    pub(crate) links: Vec<Leads>,
+}
+
+impl Cell {
+    pub(crate) fn new(text: impl Into<String>, links: Vec<Leads>) -> Self {
+        Self {
+            text: text.into(),
+            links,
+        }
+    }
+
+    /// The same words where a merged cell stands once more. Its links stand in the first place
+    /// only: one long address must not be repeated as often as a file says.
+    pub(crate) fn again(&self) -> Self {
+        Self::new(self.text.as_str(), Vec::new())
+    }
+
+    /// Adds a line below, unless it is blank.
+    pub(crate) fn add_line(&mut self, line: &Self) {
+        let body = line.text.trim();
+        if body.is_empty() {
+            return;
+        }
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        let before = line.text.len() - line.text.trim_start().len();
+        let base = self.text.len();
+        let place = |at: usize| base + at.saturating_sub(before).min(body.len());
+        self.links.extend(line.links.iter().map(|link| Leads {
+            words: place(link.words.start)..place(link.words.end),
+            target: link.target.clone(),
+        }));
+        self.text.push_str(body);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+}
+
+/// The piece of a table made of such cells.
+pub(crate) fn piece(header_rows: u32, cells: Vec<Vec<Cell>>) -> Piece {
+    let mut links: Vec<Vec<Vec<Leads>>> = Vec::with_capacity(cells.len());
+    let mut rows = Vec::with_capacity(cells.len());
+    for row in cells {
+        let (words, of_row) = row.into_iter().map(|cell| (cell.text, cell.links)).unzip();
+        rows.push(words);
+        links.push(of_row);
+    }
+    let table = Table { header_rows, rows };
+    let (text, links) = render::linked_table(&table, &links);
+    Piece::new(AtomKind::Table(table), text).with_links(links)
+}
