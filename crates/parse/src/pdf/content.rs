@@ -16,11 +16,12 @@ use hayro_syntax::page::{Page, Resources};
 
 use super::fields::{self, Field};
 use super::font::Fonts;
-use super::glyph::{Content, Face, Glyph, Rect};
+use super::glyph::{Content, Face, Glyph, Rect, Ruling};
 use super::inflate::Inflater;
 use super::marks::Marks;
 use super::path::Path;
 use super::strings::decode;
+use super::underscore;
 
 /// Forms within forms; deeper ones are a loop or a joke.
 const MAX_DEPTH: usize = 24;
@@ -61,6 +62,8 @@ struct Reader<'a, 'f> {
     text_matrix: Affine,
     line_matrix: Affine,
     path: Path,
+    /// Short lines drawn since the last letter.
+    dashes: Vec<Ruling>,
     marks: Marks<'f>,
     inflater: &'f mut Inflater,
     depth: usize,
@@ -87,6 +90,7 @@ pub(super) fn read_page<'a>(
         text_matrix: Affine::IDENTITY,
         line_matrix: Affine::IDENTITY,
         path: Path::default(),
+        dashes: Vec::new(),
         marks: Marks::new(hidden),
         inflater,
         depth: 0,
@@ -306,10 +310,30 @@ impl<'a> Reader<'a, '_> {
         };
         let printed = self.marks.visible() && glyph.size > 0.1;
         if printed && self.paper.holds(glyph.x, glyph.y) {
+            if !self.dashes.is_empty() {
+                self.draw_underscores(&glyph);
+            }
             self.out.unmapped += usize::from(!entry.known);
             self.out.glyphs.push(glyph);
         }
         self.step(width + self.state.char_space + space);
+    }
+
+    /// Short lines between the last letter and this one, where they stand for underscores.
+    fn draw_underscores(&mut self, next: &Glyph) {
+        let dashes = std::mem::take(&mut self.dashes);
+        let Some(before) = self.out.glyphs.last().copied() else {
+            return;
+        };
+        let is_word = |glyph: &Glyph| {
+            let text = self.fonts.texts.get(glyph.text);
+            text.chars().all(char::is_alphanumeric)
+        };
+        if is_word(&before) && is_word(next) {
+            let text = self.fonts.texts.intern("_");
+            let drawn = underscore::between(&before, &dashes, next, text);
+            self.out.glyphs.extend(drawn);
+        }
     }
 
     fn rule(&mut self, stroked: bool) {
@@ -318,6 +342,10 @@ impl<'a> Reader<'a, '_> {
         let found = self.path.rulings(self.state.ctm, stroked);
         if visible {
             self.out.rulings.extend(found.into_iter().take(room));
+            // A few may be letters; more are a drawing.
+            if self.dashes.len() < underscore::MOST {
+                self.dashes.extend(self.path.dash(self.state.ctm));
+            }
         }
         self.path.clear();
     }

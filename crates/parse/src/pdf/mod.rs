@@ -63,6 +63,7 @@ mod furniture;
 
 mod table;
 
+mod underscore;
 mod wrapped;
 
 mod aligned;

@@ -78,6 +78,22 @@ impl Path {
         found
     }
 
+    /// A single level line too short for a ruling: it may be a letter that was drawn.
+    pub(super) fn dash(&self, ctm: Affine) -> Option<Ruling> {
+        let (a, b) = match (self.pieces.as_slice(), self.boxes.as_slice()) {
+            ([one], []) | ([], [one]) => *one,
+            _ => return None,
+        };
+        let (a, b) = (ctm * a, ctm * b);
+        let is_level = (a.y - b.y).abs() < 1.5 && (a.x - b.x).abs() > 1.0;
+        is_level.then_some(Ruling {
+            level: true,
+            at: ((a.y + b.y) / 2.0) as f32,
+            from: a.x.min(b.x) as f32,
+            to: a.x.max(b.x) as f32,
+        })
+    }
+
     /// The corners of a filled outline made of few straight lines.
     fn extent(&self) -> Option<(Point, Point)> {
         if self.pieces.is_empty() || self.pieces.len() > 4 {

@@ -184,3 +184,18 @@ fn a_formula_of_a_web_page_is_read_once() {
         ]
     );
 }
+
+#[test]
+fn an_underscore_that_is_drawn_holds_its_word_together() {
+    let drawn = |lines: &str| {
+        let words = |x: f32, text: &str| format!("BT /F 11 Tf {x} 700 Td ({text}) Tj ET\n");
+        let page = words(72.0, "Call glp") + &format!("0.4 w {lines}") + &words(112.7, "add.");
+        read("a.pdf", &samples::pdf::drawn(&page)).text
+    };
+    // `Call glp` ends at 108.7.
+    assert_eq!(drawn("109.3 700.2 m 112.6 700.2 l S\n"), "Call glp_add.");
+    assert_eq!(drawn("109.3 700 3.3 0.4 re f\n"), "Call glp_add.");
+    // Above the letters, or under them, it is something else.
+    assert!(!drawn("109.3 706 m 112.6 706 l S\n").contains('_'));
+    assert!(!drawn("102.6 699 m 108.7 699 l S\n").contains('_'));
+}
