@@ -68,6 +68,8 @@ pub(super) struct Reader<'a> {
     /// What styles are based on, and that of the style being named.
     bases: BTreeMap<i32, i32>,
     base: Option<i32>,
+    /// The outline level of the style being named.
+    style_level: Option<i32>,
     notes: Vec<(String, Option<Place>)>,
     /// The first half of a character that takes two `\\u`.
     half: Option<u16>,
@@ -104,6 +106,7 @@ impl<'a> Reader<'a> {
             headings: BTreeMap::new(),
             bases: BTreeMap::new(),
             base: None,
+            style_level: None,
             notes: Vec::new(),
             half: None,
             in_info: false,
@@ -233,6 +236,8 @@ impl<'a> Reader<'a> {
             .strip_prefix("heading ")
             .and_then(|n| n.trim().parse().ok());
         let level = level.or((name == "title").then_some(1));
+        let outlined = self.style_level.take().filter(|n| (0..9).contains(n));
+        let level = level.or(outlined.map(|n| n as u8 + 1));
         if let Some(level) = level {
             self.headings.insert(self.style, level);
         }
@@ -287,7 +292,13 @@ impl<'a> Reader<'a> {
     }
 
     fn formatting(&mut self, name: &str, number: Option<i32>) -> Result<(), Error> {
+        let into = self.group().into;
         match name {
+            // A number, a note or a header is set in a paragraph of its own, which says nothing
+            // of the one it stands in.
+            "pard" | "intbl" | "ilvl" | "outlinelevel" | "s"
+                if !matches!(into, Target::Body | Target::StyleName) => {}
+            "outlinelevel" if into == Target::StyleName => self.style_level = number,
             "ansicpg" => self.code_page = code_page::numbered(number),
             "f" => self.set(|group| group.font = number.unwrap_or(0)),
             "fcharset" if self.in_fonts => self.script(number.unwrap_or(0)),
@@ -308,16 +319,16 @@ impl<'a> Reader<'a> {
             "rquote" => self.add("\u{2019}"),
             "ldblquote" => self.add("\u{201c}"),
             "rdblquote" => self.add("\u{201d}"),
-            "pard" if self.group().into != Target::StyleName => {
+            "pard" if into == Target::Body => {
                 self.style = 0;
                 self.outline = None;
                 self.level = 0;
                 self.in_table = false;
             }
-            "intbl" => self.in_table = true,
+            "intbl" if into == Target::Body => self.in_table = true,
             "ilvl" => self.level = number.map_or(0, |n| n.clamp(0, 8) as u8),
             "s" => self.style = number.unwrap_or(0),
-            "sbasedon" if self.group().into == Target::StyleName => self.base = number,
+            "sbasedon" if into == Target::StyleName => self.base = number,
             "outlinelevel" => self.outline = number.and_then(|n| u8::try_from(n).ok()),
             "cell" | "nestcell" => self.row.push(std::mem::take(&mut self.text)),
             "row" | "nestrow" => self.end_row(),

@@ -211,3 +211,14 @@ fn a_style_of_rich_text_may_be_based_on_a_heading() {
     let file = br"{\rtf1\ansi{\stylesheet{\s0 Normal;}{\s15\sbasedon1 Own;}{\s1\b heading 1;}{\s16\sbasedon16 Loop;}}\pard\s15 Head\par\pard\s16 Body.\par}";
     assert_eq!(markdown(file), "# Head\n\nBody.\n");
 }
+
+#[test]
+fn a_number_or_note_of_its_own_paragraph_leaves_the_one_it_stands_in_as_it_is() {
+    let file = br"{\rtf1\ansi{\stylesheet{\s0 Normal;}{\s1 heading 1;}{\s2\outlinelevel1 Part;}}\pard\plain First.\par\pard\plain\s1{\listtext\pard\plain  1.\tab}Head\par\pard\s2 Inner{\footnote\pard\plain\s9 A note.}\par\pard\intbl one{\footnote\pard\plain\s9 Another.}\par more\cell two\cell\row\pard Last.\par}";
+    let parsed = parse::parse(file, &Hints::default(), &Limits::default()).unwrap();
+    assert_eq!(
+        parse::to_markdown(&parsed),
+        "First.\n\n# Head\n\n## Inner[^1]\n\n|  |  |\n| --- | --- |\n| one[^2] more | two |\n\nLast.\n\n\
+         [^1]: A note.\n\n[^2]: Another.\n"
+    );
+}
