@@ -48,9 +48,86 @@ pub(super) fn logical(visual: &str) -> String {
     out
 }
 
+/// In which order the pieces of a line are read that stand on it from left to right: words of
+/// the other direction keep theirs among themselves.
+pub(super) fn reading_order(pieces: &[&str]) -> Vec<usize> {
+    let is_rtl_line = reads_right_to_left(&pieces.concat());
+    let runs_left = directions(pieces, is_rtl_line);
+    let mut runs: Vec<std::ops::Range<usize>> = Vec::new();
+    for at in 0..pieces.len() {
+        match runs.last_mut() {
+            Some(run) if runs_left[run.start] == runs_left[at] => run.end = at + 1,
+            _ => runs.push(at..at + 1),
+        }
+    }
+    if is_rtl_line {
+        runs.reverse();
+    }
+    let mut order = Vec::with_capacity(pieces.len());
+    for run in runs {
+        match runs_left[run.start] {
+            true => order.extend(run.rev()),
+            false => order.extend(run),
+        }
+    }
+    order
+}
+
+/// Whether each piece runs to the left. Numbers and signs go with what stands on both sides of
+/// them, or else with the line.
+fn directions(pieces: &[&str], is_rtl_line: bool) -> Vec<bool> {
+    let own = |piece: &&str| match () {
+        () if reads_right_to_left(piece) => Some(true),
+        () if piece.chars().any(|c| bidi_class(c) == BidiClass::L) => Some(false),
+        () => None,
+    };
+    let own: Vec<Option<bool>> = pieces.iter().map(own).collect();
+    let mut behind = vec![None; own.len()];
+    let mut next = None;
+    for at in (0..own.len()).rev() {
+        behind[at] = next;
+        next = own[at].or(next);
+    }
+    let mut before = None;
+    let mut all = Vec::with_capacity(own.len());
+    for (at, piece) in own.iter().enumerate() {
+        let between = before.filter(|before| behind[at] == Some(*before));
+        all.push(piece.or(between).unwrap_or(is_rtl_line));
+        before = piece.or(before);
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn foreign_words_in_a_line_keep_their_own_order() {
+        let read = |pieces: &[&'static str]| {
+            let order = reading_order(pieces).into_iter();
+            order.map(|at| pieces[at]).collect::<Vec<_>>().join(" ")
+        };
+        // As they stand on the page, from left to right.
+        assert_eq!(
+            read(&[
+                "\u{5e2}\u{5d5}\u{5dc}\u{5dd}",
+                "The",
+                "mill",
+                "7",
+                "grinds.",
+                "\u{5e9}\u{5dc}\u{5d5}\u{5dd}\u{5e9}\u{5dc}\u{5d5}\u{5dd}",
+                "42",
+                "\u{5e9}\u{5dc}\u{5d5}\u{5dd}\u{5e2}\u{5d5}\u{5dc}\u{5dd}"
+            ]),
+            "\u{5e9}\u{5dc}\u{5d5}\u{5dd}\u{5e2}\u{5d5}\u{5dc}\u{5dd} 42 \u{5e9}\u{5dc}\u{5d5}\u{5dd}\u{5e9}\u{5dc}\u{5d5}\u{5dd} The mill 7 grinds. \u{5e2}\u{5d5}\u{5dc}\u{5dd}"
+        );
+        assert_eq!(
+            read(&["The", "mill", "\u{5e2}\u{5d5}", "\u{5e9}\u{5dc}", "grinds."]),
+            "The mill \u{5e9}\u{5dc} \u{5e2}\u{5d5} grinds."
+        );
+        assert_eq!(read(&["one", "2", "three"]), "one 2 three");
+    }
 
     #[test]
     fn hebrew_in_page_order_is_read_from_its_right_end() {

@@ -99,29 +99,40 @@ impl Line {
         }
         let all: String = self.parts.iter().map(|part| part.text.as_str()).collect();
         if bidi::reads_right_to_left(&all) {
-            let texts: Vec<&str> = self.parts.iter().rev().map(|p| p.text.as_str()).collect();
-            return texts.join(" ");
+            let texts = self.words().into_iter().map(|part| part.text.as_str());
+            return texts.collect::<Vec<_>>().join(" ");
         }
         let mut out = String::with_capacity(all.len() + self.parts.len());
-        let mut right = f32::MAX;
-        for part in &self.parts {
-            if part.apart || part.left - right > part.size.min(self.size) * 0.08 {
+        let mut before: Option<&Fragment> = None;
+        for part in self.words() {
+            if before.is_some_and(|before| self.parts_words(before, part)) {
                 out.push(' ');
             }
             out.push_str(&part.text);
-            right = part.right;
+            before = Some(part);
         }
         out
     }
 
+    /// Whether there is a blank between two parts that are read one after the other.
+    fn parts_words(&self, before: &Fragment, part: &Fragment) -> bool {
+        let (left, right) = match before.left <= part.left {
+            true => (before, part),
+            false => (part, before),
+        };
+        right.apart || right.left - left.right > part.size.min(self.size) * 0.08
+    }
+
     /// Its words as they are read.
     pub(super) fn words(&self) -> Vec<&Fragment> {
-        let mut words: Vec<&Fragment> = self.parts.iter().collect();
-        let all: String = self.parts.iter().map(|part| part.text.as_str()).collect();
-        if bidi::reads_right_to_left(&all) {
-            words.reverse();
+        let texts = self.parts.iter().map(|part| part.text.as_str());
+        match texts.clone().any(bidi::is_right_to_left) {
+            true => {
+                let order = bidi::reading_order(&texts.collect::<Vec<_>>());
+                order.into_iter().map(|at| &self.parts[at]).collect()
+            }
+            false => self.parts.iter().collect(),
         }
-        words
     }
 
     /// Its place on the page, whatever its direction.
