@@ -240,12 +240,22 @@ pub(super) fn places(words: &[Word], text: &str, targets: &Targets) -> Vec<Leads
     found
 }
 
+/// What stands between the words of two cells, and between two rows, or in the rule.
+fn is_edge_of_cell(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '|' | '-')
+}
+
 /// Where a word stands: next, or soon behind that if it is long enough to be told from others.
 /// A line's end may have cost it its hyphen.
 fn place_of(word: &str, text: &str, from: usize) -> Option<Range<usize>> {
     let next = text.len() - text[from..].trim_start().len();
     let starts = |word: &str| !word.is_empty() && text[next..].starts_with(word);
     let bare = word.trim_end_matches(is_hyphen);
+    let in_cell = text.len() - text[next..].trim_start_matches(is_edge_of_cell).len();
+    let is_next = |word: &str| !word.is_empty() && text[in_cell..].starts_with(word);
+    if text.starts_with('|') && !starts(word) && is_next(word) {
+        return Some(in_cell..in_cell + word.len());
+    }
     if let Some(word) = [word, bare].into_iter().find(|word| starts(word)) {
         return Some(next..next + word.len());
     }

@@ -411,3 +411,33 @@ fn words_on_a_slide_lead_somewhere_in_shapes_and_cells() {
     let markdown = to_markdown(&parsed);
     assert!(markdown.starts_with("See [the mill](https://example.org/mill) not this\n"));
 }
+
+#[test]
+fn short_words_in_a_cell_of_a_printed_table_lead_somewhere() {
+    let word = |x: u16, y: u16, text: &str| format!("BT /F 11 Tf {x} {y} Td ({text}) Tj ET\n");
+    let rows = [
+        ("Name", "Site", 700),
+        ("Ann", "her site", 680),
+        ("Bo", "-", 660),
+    ];
+    let mut drawn: String = rows
+        .iter()
+        .map(|(name, site, y)| word(80, *y, name) + &word(210, *y, site))
+        .collect();
+    for y in [715, 695, 675, 655] {
+        drawn.push_str(&format!("0.5 w 70 {y} m 330 {y} l S\n"));
+    }
+    for x in [70, 200, 330] {
+        drawn.push_str(&format!("0.5 w {x} 715 m {x} 655 l S\n"));
+    }
+    let parsed = read(
+        &drawn,
+        &note("208 676 260 692", &uri("https://example.org/ann")),
+    );
+    assert_eq!(shown(&parsed), [("her site", "https://example.org/ann")]);
+    let markdown = to_markdown(&parsed);
+    assert!(
+        markdown.contains("| Ann | [her site](https://example.org/ann) |"),
+        "{markdown}"
+    );
+}
