@@ -116,6 +116,36 @@ pub(super) fn without_number(text: &str) -> &str {
     }
 }
 
+/// `Chapter 1`, `APPENDIX B`, `Part IV`: a number that waits for its name.
+pub(super) fn is_chapter_label(text: &str) -> bool {
+    const KINDS: &[&str] = &[
+        "chapter",
+        "appendix",
+        "part",
+        "kapitel",
+        "anhang",
+        "teil",
+        "chapitre",
+        "annexe",
+        "partie",
+        "cap\u{ed}tulo",
+        "ap\u{e9}ndice",
+        "ap\u{ea}ndice",
+        "parte",
+        "capitolo",
+        "appendice",
+    ];
+    let mut words = text.split_whitespace();
+    let (Some(kind), Some(number), None) = (words.next(), words.next(), words.next()) else {
+        return false;
+    };
+    let number = number.trim_end_matches(['.', ':']);
+    let is_number = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
+    let is_roman = number.chars().all(|c| matches!(c, 'I' | 'V' | 'X' | 'L'));
+    let is_letter = number.len() == 1 && number.chars().all(|c| c.is_ascii_uppercase());
+    KINDS.contains(&kind.to_lowercase().as_str()) && (is_number || is_roman || is_letter)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,7 +12,7 @@ use super::line::Line;
 use super::links::{self, Word};
 use super::prose::{self, Vocabulary};
 use super::table::{self, Run};
-use super::{aligned, figure};
+use super::{aligned, figure, marker};
 
 #[derive(Debug)]
 pub(super) struct Passage {
@@ -48,7 +48,7 @@ impl Layout {
             .map(|at| heading::find(&blocks, at, &texts[at], &self.body, &self.named))
             .collect();
         let all = blocks.into_iter().zip(texts).zip(headings);
-        all.map(|((block, text), heading)| Passage {
+        let all = all.map(|((block, text), heading)| Passage {
             page: block.page,
             rect: block.rect(),
             left: block.first().left,
@@ -58,8 +58,8 @@ impl Layout {
             words: links::words(&block.lines),
             shape: block.shape,
             text,
-        })
-        .collect()
+        });
+        labelled(all)
     }
 
     fn text_of(&self, block: &Block) -> String {
@@ -86,4 +86,23 @@ impl Layout {
         });
         formula::find(found.collect(), &self.body)
     }
+}
+
+/// `Chapter 1` over the chapter's name is one heading with it.
+fn labelled(all: impl Iterator<Item = Passage>) -> Vec<Passage> {
+    let mut out: Vec<Passage> = Vec::new();
+    for mut passage in all {
+        let of_chapter =
+            |label: &mut Passage| label.heading.is_some() && marker::is_chapter_label(&label.text);
+        if passage.heading.is_some()
+            && !marker::is_chapter_label(&passage.text)
+            && let Some(label) = out.pop_if(of_chapter)
+        {
+            passage.text = format!("{} {}", label.text, passage.text);
+            passage.rect = label.rect.union(&passage.rect);
+            passage.words.splice(0..0, label.words);
+        }
+        out.push(passage);
+    }
+    out
 }

@@ -199,3 +199,17 @@ fn an_underscore_that_is_drawn_holds_its_word_together() {
     assert!(!drawn("109.3 706 m 112.6 706 l S\n").contains('_'));
     assert!(!drawn("102.6 699 m 108.7 699 l S\n").contains('_'));
 }
+
+#[test]
+fn the_number_of_a_chapter_over_its_name_is_one_heading_with_it() {
+    let large = |y: u16, text: &str| format!("BT /F 20 Tf 72 {y} Td ({text}) Tj ET\n");
+    let page = large(740, "Chapter 1")
+        + &large(690, "Of mills")
+        + &at(72, 640, SENTENCE)
+        + &large(590, "Part B")
+        + &at(72, 540, SENTENCE);
+    let parsed = read("a.pdf", &samples::pdf::drawn(&page));
+    let markdown = parse::to_markdown(&parsed);
+    assert!(markdown.starts_with("# Chapter 1 Of mills\n"), "{markdown}");
+    assert!(markdown.contains("\n# Part B\n"), "{markdown}");
+}
