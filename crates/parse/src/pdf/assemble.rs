@@ -90,7 +90,7 @@ impl Writer<'_> {
         for mut passage in passages {
             let places = [Some(passage.rect), passage.picture].into_iter().flatten();
             let boxes = places.map(|rect| page_box(passage.page, rect)).collect();
-            if passage.shape == Shape::Furniture {
+            if passage.shape == Shape::Furniture || is_unknown(&passage.text) {
                 aside.push(Piece::new(AtomKind::Furniture, passage.text).with_boxes(boxes));
                 continue;
             }
@@ -192,6 +192,12 @@ impl Writer<'_> {
 }
 
 /// Links of a text that stands behind another one now.
+/// Signs of a font that does not say which they are, such as notes of music, and nothing else.
+fn is_unknown(text: &str) -> bool {
+    let is_sign = |c: char| c == char::REPLACEMENT_CHARACTER || c.is_whitespace();
+    !text.is_empty() && text.chars().all(is_sign)
+}
+
 fn shifted(links: Vec<Leads>, by: usize) -> impl Iterator<Item = Leads> {
     links.into_iter().map(move |link| Leads {
         words: link.words.start + by..link.words.end + by,

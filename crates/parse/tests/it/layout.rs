@@ -213,3 +213,31 @@ fn the_number_of_a_chapter_over_its_name_is_one_heading_with_it() {
     assert!(markdown.starts_with("# Chapter 1 Of mills\n"), "{markdown}");
     assert!(markdown.contains("\n# Part B\n"), "{markdown}");
 }
+
+#[test]
+fn signs_that_nobody_knows_are_no_text() {
+    let meanings = "begincmap 1 begincodespacerange <00> <ff> endcodespacerange \
+                    2 beginbfchar <61> <fffd> <62> <fffd> endbfchar endcmap";
+    let content = format!(
+        "{}BT /U 11 Tf 72 500 Td (ab ba) Tj ET",
+        at(72, 700, SENTENCE)
+    );
+    let file = samples::pdf::file(&[
+        "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
+        "<</Type/Pages/Kids[3 0 R]/Count 1>>".to_owned(),
+        "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R\
+         /Resources<</Font<</F 5 0 R/U 6 0 R>>>>>>"
+            .to_owned(),
+        format!("<</Length {}>>stream\n{content}\nendstream", content.len()),
+        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>".to_owned(),
+        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/ToUnicode 7 0 R>>".to_owned(),
+        format!(
+            "<</Length {}>>stream\n{meanings}\nendstream",
+            meanings.len()
+        ),
+    ]);
+    let parsed = read("a.pdf", &file);
+    assert_eq!(parse::to_markdown(&parsed), format!("{SENTENCE}\n"));
+    let kinds: Vec<_> = parsed.atoms.iter().map(|atom| &atom.kind).collect();
+    assert_eq!(kinds, [&AtomKind::Paragraph, &AtomKind::Furniture]);
+}
