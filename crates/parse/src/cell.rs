@@ -5,6 +5,9 @@ use model::{AtomKind, Table};
 use crate::builder::{Leads, Piece};
 use crate::render;
 
+/// A longer text in a merged cell is no label of its rows.
+pub(crate) const LONGEST_LABEL: usize = 1 << 10;
+
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cell {
     pub(crate) text: String,
@@ -20,10 +23,13 @@ impl Cell {
         }
     }
 
-    /// The same words where a merged cell stands once more. Its links stand in the first place
-    /// only: one long address must not be repeated as often as a file says.
+    /// The same words where a merged cell stands once more, if they are few enough to be a label.
+    /// Its links stand in the first place only. Neither a long text nor a long address must be
+    /// repeated as often as a file says.
     pub(crate) fn again(&self) -> Self {
-        Self::new(self.text.as_str(), Vec::new())
+        let is_label = self.text.len() <= LONGEST_LABEL;
+        let text = if is_label { self.text.as_str() } else { "" };
+        Self::new(text, Vec::new())
     }
 
     /// Adds a line below, unless it is blank.

@@ -222,3 +222,19 @@ fn a_number_or_note_of_its_own_paragraph_leaves_the_one_it_stands_in_as_it_is() 
          [^1]: A note.\n\n[^2]: Another.\n"
     );
 }
+
+#[test]
+fn a_long_text_over_many_rows_stands_once() {
+    let cell = |merge: &str, text: &str| {
+        format!(
+            "<w:tc><w:tcPr><w:vMerge{merge}/></w:tcPr><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:tc>"
+        )
+    };
+    let other = "<w:tc><w:p><w:r><w:t>x</w:t></w:r></w:p></w:tc>";
+    let first = cell(r#" w:val="restart""#, &"long ".repeat(20_000));
+    let rest = format!("<w:tr>{}{other}</w:tr>", cell("", "")).repeat(2_000);
+    let body = format!("<w:tbl><w:tr>{first}{other}</w:tr>{rest}</w:tbl>");
+    let written = markdown(&office::docx(&body));
+    assert_eq!(written.matches("long").count(), 20_000);
+    assert_eq!(written.matches("x |").count(), 2_001);
+}
