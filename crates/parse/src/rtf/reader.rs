@@ -8,6 +8,7 @@ use model::{AtomKind, Table};
 use super::code_page;
 use super::token::Token;
 use crate::builder::{Piece, TextBuilder};
+use crate::cell::LONGEST_LABEL;
 use crate::{Budget, Error, Limits};
 
 /// Where the text of a group goes.
@@ -31,6 +32,9 @@ struct Group {
     hidden: bool,
     font: i32,
 }
+
+/// No row has more cells that are merged; Word itself stops at 63.
+const WIDEST: usize = 256;
 
 /// A run of bytes of the file.
 type Place = (u64, u64);
@@ -63,6 +67,9 @@ pub(super) struct Reader<'a> {
     in_table: bool,
     row: Vec<String>,
     rows: Vec<Vec<String>>,
+    /// Of the cells of the row being defined, whether each goes on from the one above.
+    merged: Vec<bool>,
+    goes_on: bool,
     /// Style numbers that are headings.
     headings: BTreeMap<i32, u8>,
     /// What styles are based on, and that of the style being named.
@@ -103,6 +110,8 @@ impl<'a> Reader<'a> {
             in_table: false,
             row: Vec::new(),
             rows: Vec::new(),
+            merged: Vec::new(),
+            goes_on: false,
             headings: BTreeMap::new(),
             bases: BTreeMap::new(),
             base: None,
@@ -330,6 +339,14 @@ impl<'a> Reader<'a> {
             "s" => self.style = number.unwrap_or(0),
             "sbasedon" if into == Target::StyleName => self.base = number,
             "outlinelevel" => self.outline = number.and_then(|n| u8::try_from(n).ok()),
+            "trowd" => {
+                self.merged.clear();
+                self.goes_on = false;
+            }
+            "clvmrg" => self.goes_on = true,
+            "cellx" if self.merged.len() < WIDEST => {
+                self.merged.push(std::mem::take(&mut self.goes_on));
+            }
             "cell" | "nestcell" => self.row.push(std::mem::take(&mut self.text)),
             "row" | "nestrow" => self.end_row(),
             _ => {}
@@ -344,8 +361,17 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A cell merged over several rows stands in each of them, so that a row can be read on
+    /// its own.
     fn end_row(&mut self) {
-        self.rows.push(std::mem::take(&mut self.row));
+        let mut row = std::mem::take(&mut self.row);
+        let above = self.rows.last().map(Vec::as_slice).unwrap_or_default();
+        for ((cell, above), merged) in row.iter_mut().zip(above).zip(&self.merged) {
+            if *merged && cell.trim().is_empty() && above.len() <= LONGEST_LABEL {
+                cell.clone_from(above);
+            }
+        }
+        self.rows.push(row);
         let places = self.rows_place.into_iter().chain(self.text_place.take());
         self.rows_place = places.reduce(|(start, _), (_, end)| (start, end));
     }

@@ -224,6 +224,13 @@ fn a_number_or_note_of_its_own_paragraph_leaves_the_one_it_stands_in_as_it_is() 
 }
 
 #[test]
+fn a_cell_of_rich_text_over_two_rows_stands_in_both() {
+    let file = br"{\rtf1\ansi\trowd\clvmgf\cellx1\cellx2\pard\intbl Bo\cell x\cell\row\trowd\clvmrg\cellx1\cellx2\pard\intbl\cell y\cell\row\trowd\cellx1\cellx2\pard\intbl\cell z\cell\row\pard}";
+    let rows = "| Bo | x |\n| Bo | y |\n|  | z |\n";
+    assert_eq!(markdown(file), format!("|  |  |\n| --- | --- |\n{rows}"));
+}
+
+#[test]
 fn a_long_text_over_many_rows_stands_once() {
     let cell = |merge: &str, text: &str| {
         format!(
