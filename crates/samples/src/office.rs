@@ -35,6 +35,7 @@ pub fn docx(body: &str) -> Vec<u8> {
 <w:style w:type="paragraph" w:styleId="H1"><w:name w:val="heading 1"/><w:basedOn w:val="Normal"/><w:pPr><w:outlineLvl w:val="0"/></w:pPr></w:style>
 <w:style w:type="paragraph" w:styleId="Own"><w:name w:val="My own"/><w:basedOn w:val="H1"/></w:style>
 <w:style w:type="paragraph" w:styleId="Loop"><w:name w:val="Loop"/><w:basedOn w:val="Loop"/></w:style>
+<w:style w:type="paragraph" w:styleId="TH"><w:name w:val="Table Heading"/></w:style>
 <w:style w:type="paragraph" w:styleId="Code"><w:name w:val="Source Code"/></w:style></w:styles>"#
     );
     let numbering = format!(

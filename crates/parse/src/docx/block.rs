@@ -322,7 +322,7 @@ impl<'a> Body<'a> {
             return cells.into_iter().try_for_each(|cell| self.blocks(cell));
         }
         let mut room = inline::MOST_LINKS;
-        let read = table::read(table, &mut |paragraph| {
+        let read = table::read(table, self.styles, &mut |paragraph| {
             let mut line = self.line_of_cell(paragraph);
             line.links.truncate(room);
             room -= line.links.len();

@@ -6,6 +6,7 @@ use crate::cell::{self, Cell};
 use crate::xml::Element;
 
 use super::inline;
+use super::styles::Styles;
 
 /// No table is set wider than this; Word itself stops at 63 columns.
 const WIDEST: usize = 256;
@@ -54,14 +55,14 @@ pub(super) fn boxed(table: &Element) -> Option<Vec<&Element>> {
 pub(super) type Line<'l> = &'l mut dyn FnMut(&Element) -> Cell;
 
 /// The table, unless it says nothing.
-pub(super) fn read(table: &Element, line: Line<'_>) -> Option<Piece> {
+pub(super) fn read(table: &Element, styles: &Styles, line: Line<'_>) -> Option<Piece> {
     let kept = kept_rows(table);
     let mut rows: Vec<Vec<Cell>> = Vec::with_capacity(kept.len());
     for row in &kept {
         let above = rows.last().map(Vec::as_slice).unwrap_or_default();
         rows.push(read_row(row, above, line));
     }
-    let header_rows = header_rows(table, &kept);
+    let header_rows = header_rows(table, &kept, styles);
     rows.retain(|row| row.iter().any(|cell| !cell.is_empty()));
     (!rows.is_empty()).then(|| cell::piece(header_rows, rows))
 }
@@ -71,7 +72,7 @@ pub(super) fn is_deleted(part: &Element) -> bool {
     part.at(&["w:trPr", "w:del"]).is_some() || part.at(&["w:tcPr", "w:cellDel"]).is_some()
 }
 
-fn header_rows(table: &Element, rows: &[&Element]) -> u32 {
+fn header_rows(table: &Element, rows: &[&Element], styles: &Styles) -> u32 {
     let repeats = |row: &&&Element| row.child("w:trPr").is_some_and(|p| p.flag("w:tblHeader"));
     let marked = rows.iter().take_while(repeats).count() as u32;
     if marked > 0 || rows.len() < 2 {
@@ -85,7 +86,19 @@ fn header_rows(table: &Element, rows: &[&Element]) -> u32 {
         matches!(look.attribute("firstRow"), Some("1" | "true"))
             || (look.attribute("firstRow").is_none() && bits.is_some_and(|b| b & 0x20 != 0))
     });
-    u32::from(first_row)
+    u32::from(first_row || rows.first().is_some_and(|row| heads(row, styles)))
+}
+
+/// Whether all that stands in a row is set as the heads of columns are.
+fn heads(row: &Element, styles: &Styles) -> bool {
+    let mut lines = inline::paragraphs(row);
+    lines.retain(|line| !line.text().trim().is_empty());
+    let is_head = |line: &&Element| {
+        let style = line.at(&["w:pPr"]).and_then(|p| p.value("w:pStyle"));
+        let name = style.and_then(|id| styles.name(id));
+        name.is_some_and(|name| name.eq_ignore_ascii_case("table heading"))
+    };
+    !lines.is_empty() && lines.iter().all(is_head)
 }
 
 fn read_row(row: &Element, above: &[Cell], line: Line<'_>) -> Vec<Cell> {

@@ -127,7 +127,7 @@ impl<'a> Body<'a> {
         if let Some(cell) = table::boxed(element) {
             return self.blocks(cell);
         }
-        let table = table::read(element, &mut self.notes);
+        let table = table::read(element, &self.styles, &mut self.notes);
         table.map_or(Ok(()), |table| self.push(table, element.source))
     }
 

@@ -57,10 +57,18 @@ impl Styles {
 
     /// The nearest style on the chain whose name means something decides.
     pub(super) fn role(&self, style: Option<&str>) -> Role {
-        let parent = |name: &&str| self.parents.get(*name).map(String::as_str);
-        let chain = std::iter::successors(style, parent).take(LONGEST_CHAIN);
-        let mut roles = chain.filter_map(named_role);
+        let mut roles = self.chain(style).filter_map(named_role);
         roles.next().unwrap_or(Role::Body)
+    }
+
+    /// Whether a style is the one for the heads of columns, or comes from it.
+    pub(super) fn heads_column(&self, style: Option<&str>) -> bool {
+        self.chain(style).any(|name| name == "Table_20_Heading")
+    }
+
+    fn chain<'s>(&'s self, style: Option<&'s str>) -> impl Iterator<Item = &'s str> {
+        let parent = |name: &&str| self.parents.get(*name).map(String::as_str);
+        std::iter::successors(style, parent).take(LONGEST_CHAIN)
     }
 
     /// The levels of a list style; none for one that is not known.

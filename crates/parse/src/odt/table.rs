@@ -6,6 +6,7 @@ use crate::cell::{self, Cell};
 use crate::xml::Element;
 
 use super::inline::{Note, lines_citing};
+use super::styles::Styles;
 
 /// Spans and repetitions are the writer's claim; beyond this they are not believed.
 const WIDEST: usize = 256;
@@ -24,8 +25,11 @@ pub(super) fn boxed(table: &Element) -> Option<&Element> {
 }
 
 /// The table, unless it says nothing.
-pub(super) fn read(table: &Element, notes: &mut Vec<Note>) -> Option<Piece> {
-    let (rows, header_rows) = rows(table);
+pub(super) fn read(table: &Element, styles: &Styles, notes: &mut Vec<Note>) -> Option<Piece> {
+    let (rows, mut header_rows) = rows(table);
+    if header_rows == 0 && rows.len() > 1 && rows.first().is_some_and(|row| heads(row, styles)) {
+        header_rows = 1;
+    }
     let mut reader = Reader {
         reaching: Vec::new(),
         repeated: 0,
@@ -36,6 +40,15 @@ pub(super) fn read(table: &Element, notes: &mut Vec<Note>) -> Option<Piece> {
     }
     out.retain(|row: &Vec<Cell>| row.iter().any(|cell| !cell.is_empty()));
     (!out.is_empty()).then(|| cell::piece(header_rows.min(1), out))
+}
+
+/// Whether all that stands in a row is set as the heads of columns are.
+fn heads(row: &Element, styles: &Styles) -> bool {
+    let mut lines = Vec::new();
+    row.find_all("text:p", &mut lines);
+    lines.retain(|line| !line.text().trim().is_empty());
+    let is_head = |line: &&Element| styles.heads_column(line.attribute("style-name"));
+    !lines.is_empty() && lines.iter().all(is_head)
 }
 
 /// Rows in their order, and how many of them the table repeats on every page.

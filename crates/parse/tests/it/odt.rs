@@ -161,3 +161,23 @@ fn styles_tell_titles_code_quotes_and_captions_and_pages_have_furniture() {
         .collect();
     assert_eq!(furniture, ["Head", "Foot"]);
 }
+
+#[test]
+fn a_row_set_as_heads_of_columns_is_the_header() {
+    let cell = |style: &str, text: &str| {
+        format!(
+            r#"<table:table-cell><text:p text:style-name="{style}">{text}</text:p></table:table-cell>"#
+        )
+    };
+    let row = |style: &str, a: &str, b: &str| {
+        let cells = cell(style, a) + &cell(style, b);
+        format!("<table:table-row>{cells}</table:table-row>")
+    };
+    let styles = r#"<style:style style:name="P1" style:parent-style-name="Table_20_Heading"/>"#;
+    let rows = row("P1", "Mill", "Owner") + &row("P2", "Upper", "Ann");
+    let parsed = read_styled(styles, &format!("<table:table>{rows}</table:table>"));
+    assert_eq!(
+        parsed.text,
+        "| Mill | Owner |\n| --- | --- |\n| Upper | Ann |"
+    );
+}

@@ -231,6 +231,23 @@ fn a_cell_of_rich_text_over_two_rows_stands_in_both() {
 }
 
 #[test]
+fn a_row_of_a_word_document_set_as_heads_of_columns_is_the_header() {
+    let cell = |style: &str, text: &str| {
+        format!(
+            r#"<w:tc><w:p><w:pPr><w:pStyle w:val="{style}"/></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p></w:tc>"#
+        )
+    };
+    let row = |style: &str, a: &str, b: &str| {
+        format!("<w:tr>{}{}</w:tr>", cell(style, a), cell(style, b))
+    };
+    let rows = row("TH", "Mill", "Owner") + &row("Normal", "Upper", "Ann");
+    assert_eq!(
+        markdown(&office::docx(&format!("<w:tbl>{rows}</w:tbl>"))),
+        "| Mill | Owner |\n| --- | --- |\n| Upper | Ann |\n"
+    );
+}
+
+#[test]
 fn a_long_text_over_many_rows_stands_once() {
     let cell = |merge: &str, text: &str| {
         format!(
