@@ -48,6 +48,10 @@ fn main() -> ExitCode {
 
 /// A panic is our bug. Its place is enough to report it by; `-v` shows the rest.
 fn apologise(panic: &std::panic::PanicHookInfo<'_>) {
+    // Caught, and told as what is wrong with the files that are read.
+    if index::is_reading_text() {
+        return;
+    }
     let place = panic.location().map(ToString::to_string);
     let place = place.unwrap_or_else(|| "an unknown place".to_owned());
     eprintln!("error: gristmill made a mistake at {place}");

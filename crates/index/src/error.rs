@@ -42,6 +42,9 @@ pub enum Error {
     /// Read again they are no better. What they held can be made again from the originals.
     #[error("files of the index are damaged: {why}")]
     Damaged { why: String },
+    /// They can be made again from the store.
+    #[error("files of the text index were changed, and cannot be read: {why}")]
+    SpoiltText { why: String },
     #[error("a stored {what} cannot be read: {why}")]
     Corrupt { what: &'static str, why: String },
     #[error("the index has format {found}; this program reads {known}")]
@@ -102,10 +105,11 @@ impl Error {
                 source.kind(),
                 ErrorKind::Unavailable | ErrorKind::Transaction
             ),
-            Self::Text { source, .. } => matches!(
-                **source,
-                tantivy::TantivyError::IoError(_) | tantivy::TantivyError::LockFailure(..)
-            ),
+            Self::Text { source, .. } => match **source {
+                tantivy::TantivyError::IoError(_) => !self.is_of_spoilt_text(),
+                tantivy::TantivyError::LockFailure(..) => true,
+                _ => false,
+            },
             Self::Writes(coordinator::Error::Full { .. }) | Self::NotErased => true,
             _ => false,
         }
@@ -117,18 +121,17 @@ impl Error {
     /// machine that reads them.
     pub(crate) fn is_of_spoilt_text(&self) -> bool {
         use tantivy::TantivyError as Of;
-        use tantivy::directory::error::OpenReadError;
-        let spoilt = |error: &std::io::Error| {
-            use std::io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
-            matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof)
-        };
-        let Self::Text { source, .. } = self else {
-            return false;
+        use tantivy::directory::error::{OpenDirectoryError, OpenReadError};
+        let source = match self {
+            Self::Text { source, .. } => source,
+            Self::SpoiltText { .. } => return true,
+            _ => return false,
         };
         match &**source {
-            Of::OpenReadError(OpenReadError::IoError { io_error, .. }) => spoilt(io_error),
-            Of::IoError(error) => spoilt(error),
+            Of::OpenReadError(OpenReadError::IoError { io_error, .. }) => is_of_files(io_error),
+            Of::IoError(error) => is_of_files(error),
             Of::OpenReadError(_)
+            | Of::OpenDirectoryError(OpenDirectoryError::NotADirectory(_))
             | Of::DataCorruption(_)
             | Of::IncompatibleIndex(_)
             | Of::SchemaError(_)
@@ -137,6 +140,24 @@ impl Error {
             _ => false,
         }
     }
+}
+
+/// What comes of mapping something that is no file (`ENODEV`); it has no kind of its own.
+const NOT_MAPPED: i32 = 19;
+
+/// Whether the files are not what they should be, other than that the machine cannot read them.
+fn is_of_files(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind as Of;
+    let of_files = matches!(
+        error.kind(),
+        Of::InvalidData
+            | Of::InvalidInput
+            | Of::UnexpectedEof
+            | Of::IsADirectory
+            | Of::NotADirectory
+            | Of::AlreadyExists
+    );
+    of_files || error.raw_os_error() == Some(NOT_MAPPED)
 }
 
 impl From<coordinator::Error> for Error {

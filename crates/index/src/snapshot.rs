@@ -16,8 +16,8 @@ use crate::place::{Flush, Passage, Residue, Scored, Space, StoredChunk, UnitPlac
 use crate::slate::record::{ChunkRecord, State, VectorRecord, VersionRecord};
 use crate::slate::store::{self, Rows};
 use crate::slate::{key, seal};
+use crate::text::reading::reading;
 use crate::text::search::Statistics;
-use crate::text::shelf::blocking;
 use crate::text::{Texts, words};
 use crate::vector::bits::Bits;
 use crate::vector::{SpaceView, search};
@@ -131,9 +131,8 @@ impl Snapshot {
         };
         let statistics = statistics(&view, live);
         let live = Bits::from(live);
-        let found = blocking(move || {
-            crate::text::search::search(&searcher, &asked, &live, statistics, top)
-        });
+        let found =
+            reading(move || crate::text::search::search(&searcher, &asked, &live, statistics, top));
         let mut scored = Vec::new();
         for hit in found.await? {
             let Some(vector) = self.vector(&view, hit.id).await? else {
@@ -308,7 +307,7 @@ impl Snapshot {
         let Some(searcher) = self.searcher(space).await? else {
             return Ok(BTreeSet::new());
         };
-        let ids = blocking(move || crate::text::search::ids_of(&searcher, version));
+        let ids = reading(move || crate::text::search::ids_of(&searcher, version));
         Ok(ids.await?.into_iter().collect())
     }
 

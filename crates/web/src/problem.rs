@@ -18,6 +18,8 @@ use utoipa::ToSchema;
 
 /// Files of the index are not what was written.
 pub const INDEX_DAMAGED: &str = "index_damaged";
+/// It can be made again where it is, with the server running.
+const TEXT_SPOILT: &str = "text_index_spoilt";
 
 /// What went wrong, as a caller sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -202,6 +204,9 @@ impl From<engine::Error> for Problem {
         if let engine::Error::Index(index::Error::Damaged { .. }) = error {
             return damaged(&error);
         }
+        if let engine::Error::Index(index::Error::SpoiltText { .. }) = error {
+            return spoilt(&error);
+        }
         if let engine::Error::NoReranker = error {
             return Self::unprocessable(error.to_string())
                 .hint("leave `rerank` out, or have rerank.url and rerank.model set");
@@ -258,6 +263,14 @@ fn damaged(error: &engine::Error) -> Problem {
         "`gristmill repair`, with the server stopped, sets the index aside and makes it again \
          from the originals; or put the data folder back from a backup",
     )
+}
+
+/// Searches by meaning do not need it, and the store has all it is made of.
+fn spoilt(error: &engine::Error) -> Problem {
+    tracing::error!(%error, "request failed");
+    let detail = error.to_string();
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, TEXT_SPOILT, detail)
+        .hint("`gristmill verify` names it, and `gristmill repair` makes it again from the store")
 }
 
 /// Of a search by meaning alone: one by words as well would have been answered.

@@ -20,7 +20,7 @@ use crate::error::Doing;
 use crate::place::Space;
 use crate::snapshot::Snapshot;
 use crate::text::book::{FIELDS, open_index, unit_term};
-use crate::text::shelf::blocking;
+use crate::text::reading::reading;
 
 pub struct Texts {
     searcher: Option<Searcher>,
@@ -49,7 +49,10 @@ impl Texts {
             return Ok(unread(false));
         };
         let (walked, folder) = (searcher.clone(), snapshot.text_folder(space));
-        let (found, files_changed) = blocking(move || walk(&walked, &folder)).await?;
+        let (found, files_changed) = match reading(move || walk(&walked, &folder)).await {
+            Err(error) if error.is_of_spoilt_text() => (HashMap::new(), true),
+            walked => walked?,
+        };
         Ok(Self {
             searcher: Some(searcher),
             found,
@@ -83,19 +86,23 @@ impl Texts {
 
     /// Entries nobody asked for, with what they say they are of.
     pub async fn strays(self) -> Result<Vec<Fault>, Error> {
+        let changed = vec![Fault {
+            version: None,
+            unit: None,
+            ordinal: None,
+            what: What::TextFiles,
+        }];
         if self.files_changed {
-            return Ok(vec![Fault {
-                version: None,
-                unit: None,
-                ordinal: None,
-                what: What::TextFiles,
-            }]);
+            return Ok(changed);
         }
         let Some(searcher) = self.searcher.filter(|_| !self.found.is_empty()) else {
             return Ok(Vec::new());
         };
         let found = self.found;
-        blocking(move || places(&searcher, &found)).await
+        match reading(move || places(&searcher, &found)).await {
+            Err(error) if error.is_of_spoilt_text() => Ok(changed),
+            found => found,
+        }
     }
 }
 

@@ -8,6 +8,8 @@ pub mod book;
 
 pub mod shelf;
 
+pub mod reading;
+
 pub mod rebuild;
 
 pub mod search;

@@ -27,6 +27,7 @@ use crate::place::Space;
 use crate::slate::record::SpaceRecord;
 use crate::slate::{key, store};
 use crate::text::Book;
+use crate::text::reading::reading;
 use crate::text::rebuild;
 
 /// The searchers of one snapshot.
@@ -104,7 +105,7 @@ impl Shelf {
         let view = db.snapshot().doing("take a snapshot")?;
         let wanted = read_record(&view, space).await?.text_flush;
         let folder = self.folder(&space);
-        match blocking(move || Book::look(&folder)).await {
+        match reading(move || Book::look(&folder)).await {
             Ok(flush) => Ok(flush.is_some_and(|flush| flush < wanted)),
             Err(error) if error.is_of_spoilt_text() => Ok(true),
             Err(error) => Err(error),
@@ -258,7 +259,7 @@ fn close_oldest(open: &mut Open, limit: usize) {
 }
 
 async fn open_blocking(folder: PathBuf) -> Result<Arc<Book>, Error> {
-    blocking(move || Book::open(&folder).map(Arc::new)).await
+    reading(move || Book::open(&folder).map(Arc::new)).await
 }
 
 /// Runs what blocks where it may.
@@ -275,6 +276,9 @@ pub async fn blocking<T: Send + 'static>(
 )]
 fn remove(folder: &Path) -> std::io::Result<()> {
     match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
+            std::fs::remove_file(folder)
+        }
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
