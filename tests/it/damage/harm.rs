@@ -164,7 +164,7 @@ pub const HARMS: &[Harm] = &[
     Harm::OfRun("UPDATE ingestion_runs SET counted_in = 99 WHERE document_id = $1"),
     OfDocument("UPDATE ingestion_runs SET source_order = 't' WHERE document_id = $1"),
     OfDocument("UPDATE ingestion_runs SET content_hash = zeroblob(32) WHERE document_id = $1"),
-    OfDocument("UPDATE ingestion_runs SET status = 'failed' WHERE document_id = $1"),
+    Harm::OfRun("UPDATE ingestion_runs SET status = 'failed' WHERE document_id = $1"),
     OfDocument("UPDATE ingestion_runs SET source_uri = 'file:///gone' WHERE document_id = $1"),
     OfDocument("UPDATE ingestion_runs SET superseded = TRUE WHERE document_id = $1"),
     OfDocument("UPDATE ingestion_runs SET chunks_created = 0 WHERE document_id = $1"),
@@ -272,6 +272,7 @@ pub const HARMS: &[Harm] = &[
     Harm::MiscountJob("docs_seen = docs_seen - 1, docs_skipped = docs_skipped + 1"),
     Harm::MiscountJob("docs_refused = 3"),
     Harm::MiscountJob("runs_open = runs_open + 2"),
+    Harm::MiscountJob("runs_failed = runs_failed + 1"),
     Harm::ChangeJob("status = 'failed'"),
     Harm::ChangeJob("config = '{}'"),
     Harm::ChangeJob("config = 'no JSON'"),
@@ -350,6 +351,7 @@ impl Harm {
             Self::LoseUnreadRun => {
                 let sql = "DELETE FROM ingestion_runs WHERE document_id = $1";
                 stores.execute_again(sql, target.document).await;
+                besides = Some(Expected::Job(stores.job(2).await));
             }
             Self::OfRemoved(_, sql) => stores.execute_again(sql, target.document).await,
             Self::Miscount(kind, change) => {

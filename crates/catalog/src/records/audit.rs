@@ -331,6 +331,8 @@ words! {
         Documents = "documents",
         /// It waits for.
         Runs = "runs",
+        /// That failed, its own and those it waited for.
+        Failed = "failed",
         /// Its own row, and what was noted of it: of each there is one.
         Row = "row",
     }

@@ -20,6 +20,11 @@ const COUNTED: &str = "
          WHERE r.job_id = j.id AND r.counted_in = j.beginnings) AS skipped,
         (SELECT CAST(coalesce(sum(r.chunks_error), 0) AS BIGINT) FROM ingestion_runs r
          WHERE r.job_id = j.id AND r.counted_in = j.beginnings) AS error,
+        (SELECT count(*) FROM ingestion_runs r
+         WHERE r.job_id = j.id AND r.counted_in = j.beginnings AND r.status = 'failed') AS failed,
+        (SELECT count(*) FROM ingestion_runs r
+         WHERE r.job_id = j.id AND r.counted_in = j.beginnings
+           AND r.status = 'canceled') AS called_off,
         (SELECT CAST(coalesce(sum(m.begun), 0) AS BIGINT) FROM job_batches m
          WHERE m.job_id = j.id) AS docs_begun,
         (SELECT CAST(coalesce(sum(m.skipped), 0) AS BIGINT) FROM job_batches m
@@ -34,12 +39,18 @@ const OTHER_CHUNKS: &str = "(c.processed <> j.chunks_processed OR c.skipped <> j
 const OTHER_DOCUMENTS: &str = "(c.docs_begun + c.docs_skipped + c.docs_refused <> j.docs_seen
     OR c.docs_skipped <> j.docs_skipped OR c.docs_refused <> j.docs_refused)";
 
+/// Its own are known. Those of others it waited for are among what it found there already, and
+/// what was called off since it ended may have failed before.
+const OTHER_FAILED: &str = "(j.runs_failed < c.failed
+    OR j.runs_failed > c.failed + c.called_off + c.docs_skipped)";
+
 fn differing(one: &str) -> String {
     format!(
-        "SELECT j.id, j.chunks_seen, j.docs_seen, c.*, {OTHER_CHUNKS} AS other_chunks,
-             {OTHER_DOCUMENTS} AS other_documents
+        "SELECT j.id, j.chunks_seen, j.docs_seen, j.runs_failed, c.*,
+             {OTHER_CHUNKS} AS other_chunks, {OTHER_DOCUMENTS} AS other_documents,
+             {OTHER_FAILED} AS other_failed
          FROM jobs j JOIN ({COUNTED}) AS c ON c.id = j.id
-         WHERE ({OTHER_CHUNKS} OR {OTHER_DOCUMENTS}) {one}
+         WHERE ({OTHER_CHUNKS} OR {OTHER_DOCUMENTS} OR {OTHER_FAILED}) {one}
          ORDER BY j.id"
     )
 }
@@ -86,21 +97,22 @@ pub async fn miscounted<DB: Dialect>(
 
 fn read<DB: Dialect>(row: &DB::Row) -> Result<Vec<MiscountedJob>, Error> {
     let row = Cells::<DB>(row);
-    let sum = |names: [&str; 3]| names.iter().map(|name| row.get::<i64>(name)).sum();
+    let sum = |names: &[&str]| names.iter().map(|name| row.get::<i64>(name)).sum();
     let mut found = Vec::new();
     for (wrong, of, told, parts) in [
         (
             "other_chunks",
             JobCount::Chunks,
             "chunks_seen",
-            ["processed", "skipped", "error"],
+            &["processed", "skipped", "error"][..],
         ),
         (
             "other_documents",
             JobCount::Documents,
             "docs_seen",
-            ["docs_begun", "docs_skipped", "docs_refused"],
+            &["docs_begun", "docs_skipped", "docs_refused"],
         ),
+        ("other_failed", JobCount::Failed, "runs_failed", &["failed"]),
     ] {
         if row.get(wrong)? {
             let (told, counted): (i64, Result<i64, Error>) = (row.get(told)?, sum(parts));
@@ -140,9 +152,14 @@ async fn recount<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId, job: Uuid) -> Re
         .await?;
     let Some(row) = row else { return Ok(()) };
     let row = Cells::<DB>(&row);
+    let failed: i64 = match row.get("other_failed")? {
+        true => row.get::<i64>("failed")? + failed_elsewhere::<DB>(c, job).await?,
+        false => row.get("runs_failed")?,
+    };
     query(
         "UPDATE jobs SET chunks_seen = $2 + $3 + $4, chunks_processed = $2, chunks_skipped = $3,
-             chunks_error = $4, docs_seen = $5 + $6 + $7, docs_skipped = $6, docs_refused = $7
+             chunks_error = $4, docs_seen = $5 + $6 + $7, docs_skipped = $6, docs_refused = $7,
+             runs_failed = $8
          WHERE id = $1",
     )
     .bind(job)
@@ -152,7 +169,24 @@ async fn recount<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId, job: Uuid) -> Re
     .bind(row.get::<i64>("docs_begun")?)
     .bind(row.get::<i64>("docs_skipped")?)
     .bind(row.get::<i64>("docs_refused")?)
+    .bind(failed)
     .execute(c)
     .await?;
     Ok(())
+}
+
+/// Runs of others that a job found under way, and that have failed since it began.
+async fn failed_elsewhere<DB: Dialect>(c: &mut Tx<DB>, job: Uuid) -> Result<i64, Error> {
+    let row = query(
+        "SELECT count(*) AS failed FROM job_versions jv
+         JOIN jobs j ON j.id = jv.job_id
+         JOIN document_versions v ON v.id = jv.version_id
+         JOIN ingestion_runs r ON r.id = v.run_id AND r.status = 'failed'
+           AND r.job_id IS DISTINCT FROM jv.job_id AND r.finished_at >= j.started_at
+         WHERE jv.job_id = $1 AND jv.outcome = 'skipped'",
+    )
+    .bind(job)
+    .fetch_one(c)
+    .await?;
+    Cells::<DB>(&row).get("failed")
 }

@@ -146,6 +146,7 @@ fn wrong_with(job: &MiscountedJob) -> &'static str {
     match (job.of, job.told, job.counted) {
         (JobCount::Chunks, ..) => "a job has counted other chunks than its runs",
         (JobCount::Documents, ..) => "a job has counted other documents than it met",
+        (JobCount::Failed, ..) => "a job has counted other failures than its runs",
         (JobCount::Runs, ..) => "a job waits for other runs than there are",
         (JobCount::Row, 0, _) => "a job's row is gone",
         (JobCount::Row, _, 0) => "what was noted of a job is gone, or was changed",
@@ -243,7 +244,9 @@ impl Engine {
                 wrong_with(&job),
                 match job.of {
                     JobCount::Row => Remedy::JobRows,
-                    JobCount::Chunks | JobCount::Documents | JobCount::Runs => Remedy::Jobs,
+                    JobCount::Chunks | JobCount::Documents | JobCount::Runs | JobCount::Failed => {
+                        Remedy::Jobs
+                    }
                 },
             )
         };
