@@ -27,6 +27,12 @@ pub struct Facts {
     pub reasons: BTreeMap<String, String>,
     /// Of its units, in all that is not counted.
     pub units: ContentHash,
+    /// Of the hashes of its text and its structure, and of the artifacts of its units: so that one
+    /// that is gone is known from one there never was. Not in notes that were made before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<ContentHash>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<ContentHash>,
     /// When its document came; unknown where the document's row is gone.
     pub document_since: Option<DateTime<Utc>>,
 }
@@ -140,6 +146,8 @@ mod tests {
             said: ContentHash::of(b""),
             reasons: BTreeMap::new(),
             units: ContentHash::of(b""),
+            made: None,
+            cut: None,
             document_since: None,
         };
         let text = serde_json::to_string(&facts).expect("plain data");

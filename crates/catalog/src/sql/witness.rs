@@ -197,12 +197,18 @@ pub async fn gather<DB: Dialect>(
     sum_up::<DB>(&said, said_fields::<DB>, &mut found, |facts| {
         &mut facts.said
     })?;
-    let columns = "v.id, x.unit, x.position, x.reused, x.flush, x.reason, x.completed_at";
+    let columns = "v.id, x.unit, x.position, x.reused, x.flush, x.reason, x.completed_at,
+        x.artifact_hash";
     let join = "JOIN document_units x ON x.version_id = v.id";
     let units = of::<DB>(c, columns, join, (column, ids)).await?;
     sum_up::<DB>(&units, unit_fields::<DB>, &mut found, |facts| {
         &mut facts.units
     })?;
+    for (version, cut) in sums::<DB>(&units, cut_fields::<DB>)? {
+        if let Some(one) = found.get_mut(&version) {
+            one.facts.cut = Some(cut);
+        }
+    }
     for row in &units {
         let row = Cells::<DB>(row);
         let reason = row.maybe_text("reason")?;
@@ -257,6 +263,8 @@ fn own<DB: Dialect>(row: &DB::Row) -> Result<(VersionId, Found), Error> {
         said: nothing,
         reasons: BTreeMap::new(),
         units: nothing,
+        made: Some(made::<DB>(&row)?),
+        cut: Some(nothing),
         document_since: row.maybe_at("document_since")?,
     };
     let claims = ClaimSum::default();
@@ -272,6 +280,18 @@ fn sum_up<DB: Dialect>(
     found: &mut BTreeMap<VersionId, Found>,
     sum: fn(&mut Facts) -> &mut ContentHash,
 ) -> Result<(), Error> {
+    for (version, summed) in sums::<DB>(rows, fields)? {
+        if let Some(one) = found.get_mut(&version) {
+            *sum(&mut one.facts) = summed;
+        }
+    }
+    Ok(())
+}
+
+fn sums<DB: Dialect>(
+    rows: &[DB::Row],
+    fields: fn(&Cells<'_, DB>) -> Result<Fields, Error>,
+) -> Result<Vec<(VersionId, ContentHash)>, Error> {
     let mut of: BTreeMap<VersionId, Vec<Fields>> = BTreeMap::new();
     for row in rows {
         let row = Cells::<DB>(row);
@@ -279,14 +299,28 @@ fn sum_up<DB: Dialect>(
         let fields = fields(&row).unwrap_or_default();
         of.entry(id::<DB>(&row)?).or_default().push(fields);
     }
-    for (version, mut rows) in of {
+    let summed = of.into_iter().map(|(version, mut rows)| {
         rows.sort();
-        if let Some(one) = found.get_mut(&version) {
-            let fields = rows.iter().flatten().map(Vec::as_slice);
-            *sum(&mut one.facts) = ContentHash::of_fields(fields);
-        }
-    }
-    Ok(())
+        let fields = rows.iter().flatten().map(Vec::as_slice);
+        (version, ContentHash::of_fields(fields))
+    });
+    Ok(summed.collect())
+}
+
+/// Of what there is: versions made long ago have none.
+fn made<DB: Dialect>(row: &Cells<'_, DB>) -> Result<ContentHash, Error> {
+    let text: Option<Vec<u8>> = row.get("text_hash")?;
+    let parsed: Option<Vec<u8>> = row.get("parsed_hash")?;
+    let hashes = [text.unwrap_or_default(), parsed.unwrap_or_default()];
+    Ok(ContentHash::of_fields(hashes.iter().map(Vec::as_slice)))
+}
+
+fn cut_fields<DB: Dialect>(row: &Cells<'_, DB>) -> Result<Fields, Error> {
+    let hash: Option<Vec<u8>> = row.get("artifact_hash")?;
+    Ok(vec![
+        row.text("unit")?.into_bytes(),
+        hash.unwrap_or_default(),
+    ])
 }
 
 fn said_fields<DB: Dialect>(row: &Cells<'_, DB>) -> Result<Fields, Error> {

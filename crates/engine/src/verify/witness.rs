@@ -42,12 +42,26 @@ fn compare(version: &VersionFile, told: &Facts) -> Vec<Disagreement> {
         let what = "its units are not as they were noted";
         found.push((what, Remedy::Rework(version.id)));
     }
+    if version.is_finished()
+        && version
+            .facts
+            .as_ref()
+            .is_some_and(|now| made_otherwise(told, now))
+    {
+        let what = "the hashes of what was made of it are not as they were noted";
+        found.push((what, Remedy::Rework(version.id)));
+    }
     let noted = version.witness.as_ref().map(|witness| witness.claims);
     if noted.is_some_and(|noted| noted != version.claims) {
         let what = "other jobs claim it than were noted";
         found.push((what, Remedy::Claims(version.id)));
     }
     found.into_iter().map(say).collect()
+}
+
+/// Nothing can be said by a note that was made before these were.
+fn made_otherwise(told: &Facts, now: &Facts) -> bool {
+    told.made.is_some() && told.made != now.made || told.cut.is_some() && told.cut != now.cut
 }
 
 /// What is not as it was noted.
