@@ -9,6 +9,8 @@ mod knowledge_bases;
 
 mod originals;
 
+mod rows;
+
 mod stores;
 
 mod tenants;

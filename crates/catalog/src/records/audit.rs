@@ -11,7 +11,7 @@ use model::{
 
 use super::{
     ActivationCause, Artifacts, ClaimSum, DocumentFacts, Facts, LedgerEntry, LedgerKind,
-    NotedRemovals, NotedRun, Told, UnitState, VersionState, Witness, words,
+    NotedRemovals, NotedRun, Told, UnitState, VersionState, Witness, replay, words,
 };
 
 /// All rows of one document, whichever of them are there.
@@ -27,6 +27,8 @@ pub struct Dossier {
     pub noted_removals: Vec<NotedRemovals>,
     /// By number.
     pub versions: Vec<VersionFile>,
+    /// Those whose rows are there, and nobody can read them.
+    pub unread: Vec<VersionId>,
     /// Oldest first.
     pub activations: Vec<ActivationFile>,
     /// Oldest first.
@@ -52,6 +54,7 @@ impl Dossier {
             noted: None,
             noted_removals: Vec::new(),
             versions: Vec::new(),
+            unread: Vec::new(),
             activations: Vec::new(),
             ledger: Vec::new(),
             runs: Vec::new(),
@@ -64,6 +67,33 @@ impl Dossier {
 
     pub fn version(&self, id: VersionId) -> Option<&VersionFile> {
         self.versions.iter().find(|version| version.id == id)
+    }
+
+    /// The bytes a version was made of, as most tell that know of them: its row, its run, what was
+    /// noted of that, and the ledger. Its own row where they are divided.
+    pub fn content_of(&self, version: &VersionFile) -> ContentHash {
+        let served = replay(&self.ledger);
+        let served = served.iter().rev().find(|one| one.version == version.id);
+        let noted = self.noted_runs.iter().filter_map(|one| match &one.noted {
+            Some(Told::Was(facts)) if facts.version == version.id => Some(facts.content_hash),
+            _ => None,
+        });
+        let told: Vec<ContentHash> = noted
+            .chain(served.and_then(|one| one.content_hash))
+            .chain(self.run_of(version.id).map(|run| run.content_hash))
+            .chain([version.content_hash])
+            .collect();
+        let votes = |hash: &&ContentHash| told.iter().filter(|other| *other == *hash).count();
+        let most = told.iter().max_by_key(votes);
+        most.copied().unwrap_or(version.content_hash)
+    }
+
+    /// Whether there is nothing of it but rows that say when versions of others answered.
+    pub fn is_of_strays(&self) -> bool {
+        let strange = |row: &ActivationFile| row.owner.is_some_and(|owner| owner != self.document);
+        let known = self.head.is_some() || !self.versions.is_empty() || !self.unread.is_empty();
+        let told = !self.ledger.is_empty() || !self.runs.is_empty();
+        !known && !told && self.activations.iter().all(strange)
     }
 
     /// When the ledger says it was removed, where nothing that was written there since may have
@@ -211,6 +241,8 @@ pub struct ActivationFile {
     pub kb: KbId,
     pub generation: GenerationId,
     pub version: VersionId,
+    /// Whose the version is, by its own row.
+    pub owner: Option<DocumentId>,
     pub number: u32,
     pub needs_flush: u64,
     pub chunks: u64,

@@ -129,15 +129,17 @@ async fn gather<DB: Dialect>(
         &mut found,
         "document_versions",
         &rows,
-        version::<DB>,
-        |d, version| {
-            d.versions.push(version);
+        version_or_id::<DB>,
+        |d, version| match version {
+            Ok(version) => d.versions.push(version),
+            Err(id) => d.unread.push(id),
         },
     )?;
     let rows = of::<DB>(
         c,
         tenant,
-        "SELECT d.* FROM activations d",
+        "SELECT d.*, v.document_id AS owner FROM activations d
+         LEFT JOIN document_versions v ON v.id = d.version_id",
         "d.document_id",
         ids,
     )
@@ -388,7 +390,15 @@ fn head<DB: Dialect>(row: &DB::Row) -> Result<(DocumentHead, DocumentFacts), Err
     Ok((head, facts))
 }
 
-fn version<DB: Dialect>(row: &DB::Row) -> Result<VersionFile, Error> {
+/// Its id alone where no more can be read.
+fn version_or_id<DB: Dialect>(row: &DB::Row) -> Result<Result<VersionFile, VersionId>, Error> {
+    match version::<DB>(row) {
+        Ok(version) => Ok(Ok(version)),
+        Err(_) => Cells::<DB>(row).id("id", VersionId::from_uuid).map(Err),
+    }
+}
+
+pub fn version<DB: Dialect>(row: &DB::Row) -> Result<VersionFile, Error> {
     let row = Cells::<DB>(row);
     Ok(VersionFile {
         id: row.id("id", VersionId::from_uuid)?,
@@ -435,6 +445,7 @@ fn activation<DB: Dialect>(row: &DB::Row) -> Result<ActivationFile, Error> {
         kb: row.id("kb_id", KbId::from_uuid)?,
         generation: row.id("generation_id", GenerationId::from_uuid)?,
         version: row.id("version_id", VersionId::from_uuid)?,
+        owner: row.maybe_id("owner", DocumentId::from_uuid)?,
         number: row.small("number")?,
         needs_flush: row.count("needs_flush")?,
         chunks: row.count("chunks")?,

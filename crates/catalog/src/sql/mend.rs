@@ -120,10 +120,11 @@ async fn version<DB: Dialect>(
     facts: &VersionFacts,
 ) -> Result<(), Error> {
     let metadata = metadata_left::<DB>(c, facts.id).await?;
-    let there = query("SELECT id FROM document_versions WHERE id = $1")
+    let there = query("SELECT * FROM document_versions WHERE id = $1")
         .bind(facts.id.as_uuid())
         .fetch_optional(&mut *c)
         .await?;
+    let whole = there.is_some_and(|row| audit::version::<DB>(&row).is_ok());
     query(
         "INSERT INTO document_versions (id, document_id, tenant_id, kb_id, generation_id, run_id,
              number, content_hash, size, filename, metadata, source_order, claimed_directly,
@@ -154,9 +155,9 @@ async fn version<DB: Dialect>(
     .bind(bytes(&facts.order.sum_for(facts.id)))
     .execute(&mut *c)
     .await?;
-    match there {
-        Some(_) => Ok(()),
-        None => witnessed::row::<DB>(c, (tenant, document), facts.id).await,
+    match whole {
+        true => Ok(()),
+        false => witnessed::row::<DB>(c, (tenant, document), facts.id).await,
     }
 }
 
@@ -192,6 +193,16 @@ async fn metadata_left<DB: Dialect>(
 
 async fn activations<DB: Dialect>(c: &mut Tx<DB>, (tenant, document): Owner) -> Result<(), Error> {
     let served = replay(&audit::one::<DB>(c, tenant, document).await?.ledger);
+    // What a version has lost of this, its rows here still tell.
+    query(
+        "UPDATE document_versions SET needs_flush =
+             (SELECT max(a.needs_flush) FROM activations a
+              WHERE a.version_id = document_versions.id)
+         WHERE document_id = $1 AND needs_flush IS NULL AND state IN ('ready', 'superseded')",
+    )
+    .bind(document.as_uuid())
+    .execute(&mut *c)
+    .await?;
     query("DELETE FROM activations WHERE document_id = $1")
         .bind(document.as_uuid())
         .execute(&mut *c)

@@ -81,7 +81,8 @@ impl Engine {
         }
         // Last: they take number, chunks and flush from the versions' rows.
         let rows = remedies.contains(&Remedy::Activations) || !remade.is_empty();
-        if rows && !dossier.ledger.is_empty() || other.is_some() {
+        let told = !dossier.ledger.is_empty() || dossier.is_of_strays();
+        if rows && told || other.is_some() {
             mends.push(Mend::Activations);
         }
         if !mends.is_empty() {

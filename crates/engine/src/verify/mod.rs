@@ -365,7 +365,9 @@ impl<'a> Round<'a> {
         };
         for version in &dossier.versions {
             let engine = self.engine;
-            let original = engine.check_original_of(self.tenant, version).await?;
+            let content = dossier.content_of(version);
+            let original = engine.check_original_of(self.tenant, version, content);
+            let original = original.await?;
             looked.found.extend(original);
             if version.is_finished() {
                 self.look_at_version(dossier, version, &mut looked).await?;

@@ -21,11 +21,13 @@ impl Engine {
         &self,
         tenant: TenantId,
         version: &VersionFile,
+        content: ContentHash,
     ) -> Result<Option<Disagreement>, Error> {
-        let original = Key::original(tenant, &version.content_hash);
+        // Where the version's row tells of other bytes, that is named, and these are still there.
+        let original = Key::original(tenant, &content);
         let what = match self.object(&original).await? {
             None => "the original is gone",
-            Some(bytes) if ContentHash::of(&bytes) != version.content_hash => {
+            Some(bytes) if ContentHash::of(&bytes) != content => {
                 "the original is not what was ingested"
             }
             Some(bytes) if bytes.len() as u64 != version.size => {

@@ -142,7 +142,7 @@ fn head(dossier: &Dossier, served: &[Served], found: &mut Findings) {
         found.say(Some(run.version), what, Remedy::Run(run.version));
     }
     let newest = dossier.versions.iter().max_by_key(|version| version.number);
-    let gone = |id: VersionId| dossier.version(id).is_none();
+    let gone = |id: VersionId| dossier.version(id).is_none() && !dossier.unread.contains(&id);
     if head.latest.map_or(newest.is_some(), gone) {
         found.say(None, "its newest version is not there", Remedy::Document);
     }
@@ -211,7 +211,7 @@ fn activations(dossier: &Dossier, served: &[Served], found: &mut Findings) {
     for row in left {
         let what = "it answers, and the ledger does not say so";
         // With nothing in the ledger at all, it is the ledger that lost something.
-        let remedy = if dossier.ledger.is_empty() {
+        let remedy = if dossier.ledger.is_empty() && !dossier.is_of_strays() {
             LEDGER
         } else {
             Remedy::Activations
@@ -232,15 +232,24 @@ fn activations(dossier: &Dossier, served: &[Served], found: &mut Findings) {
     }
 }
 
+const UNREAD: &str = "its row among the versions cannot be read";
+
 fn versions(dossier: &Dossier, served: Option<&[Served]>, found: &mut Findings) {
     let mut recorded: Vec<&Served> = served.into_iter().flatten().collect();
     recorded.dedup_by_key(|one| one.version);
     let mut missing = HashSet::new();
     for one in &recorded {
         if dossier.version(one.version).is_none() && missing.insert(one.version) {
-            let what = "its row among the versions is gone";
+            let what = match dossier.unread.contains(&one.version) {
+                true => UNREAD,
+                false => "its row among the versions is gone",
+            };
             found.say(Some(one.version), what, Remedy::Version(one.version));
         }
+    }
+    // Of these the ledger does not tell how they stand, and nothing of that is written over.
+    for id in dossier.unread.iter().filter(|id| !missing.contains(id)) {
+        found.say(Some(*id), UNREAD, Remedy::Witnessed(*id));
     }
     for version in &dossier.versions {
         let told = recorded.iter().rev().find(|one| one.version == version.id);
@@ -332,6 +341,12 @@ fn version_row(
         } else if run.is_some_and(|run| made_others(dossier, version, run)) {
             let what = "its run made another number of chunks";
             wrong(what, Remedy::Run(version.id));
+        }
+        let answered = |row: &ActivationFile| row.version == version.id;
+        // Where it answered, the row of that tells.
+        if version.needs_flush.is_none() && !dossier.activations.iter().any(answered) {
+            let what = "it does not say since when the index has it";
+            wrong(what, Remedy::Rework(version.id));
         }
         let mut pairs = metadata_pairs(&version.metadata);
         pairs.sort();

@@ -1,0 +1,101 @@
+//! Rows of the catalog changed one at a time: what is wrong is named for what it is, and what other
+//! rows still tell is written again.
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::Stores;
+use crate::mill::{Folder, Mill, text};
+
+struct Library {
+    mill: Mill,
+    digest: String,
+    document: Uuid,
+    version: Uuid,
+    _folder: Folder,
+}
+
+/// Two documents, the first of them in its second version.
+fn library() -> Library {
+    let mill = Mill::sqlite();
+    let folder = Folder::of(&[
+        ("a.md", "# A\n\nThe quern is new.\n"),
+        ("b.md", "# B\n\nThe sluice is shut.\n"),
+    ]);
+    mill.ingest(folder.path());
+    folder.write("a.md", "# A\n\nThe quern is old.\n");
+    mill.ingest(folder.path());
+    let documents = mill.lines(&["documents", "--json"]);
+    let first = |row: &&Value| text(&row["source_uri"]).ends_with("a.md");
+    let row = documents.iter().find(first).unwrap();
+    let id = |name: &str| text(&row[name]).parse().unwrap();
+    Library {
+        digest: mill.digest(),
+        document: id("document_id"),
+        version: id("version_id"),
+        mill,
+        _folder: folder,
+    }
+}
+
+impl Library {
+    /// What `repair` found, all of which it mended.
+    async fn mended_after(&self, sql: &str, id: Uuid) -> Vec<Value> {
+        let mut stores = Stores::open(&self.mill.data()).await;
+        stores.execute(sql, id).await;
+        stores.close().await;
+        assert!(!self.mill.run(&["verify"]).status.success(), "{sql}");
+        let told = self.mill.lines(&["repair", "--json"]).remove(0);
+        assert_eq!(told["digest"], *self.digest, "{sql}: {told}");
+        assert_eq!(told["disagreements"], json!([]), "{sql}: {told}");
+        let findings = told["findings"].as_array().unwrap().clone();
+        for one in &findings {
+            assert_eq!(one["mended"], true, "{sql}: {one}");
+            let done = text(&one["done"]);
+            assert!(!done.starts_with("cannot"), "{sql}: {one}");
+        }
+        self.mill.ok(&["verify"]);
+        findings
+    }
+}
+
+#[tokio::test]
+async fn a_version_that_tells_of_other_bytes_has_not_lost_its_original() {
+    let library = library();
+    let sql = "UPDATE document_versions SET content_hash = zeroblob(32) WHERE id = $1";
+    let findings = library.mended_after(sql, library.version).await;
+    for one in findings {
+        assert!(!text(&one["what"]).contains("original"), "{one}");
+    }
+    let replaced = "UPDATE document_versions SET content_hash = zeroblob(32)
+        WHERE document_id = $1 AND number = (SELECT min(number) FROM document_versions)";
+    for one in library.mended_after(replaced, library.document).await {
+        assert!(!text(&one["what"]).contains("original"), "{one}");
+    }
+}
+
+#[tokio::test]
+async fn a_row_of_activations_that_went_to_an_unknown_document_is_taken_away() {
+    let library = library();
+    let sql = "UPDATE activations SET document_id = randomblob(16)
+        WHERE document_id = $1 AND closed_at IS NULL";
+    let findings = library.mended_after(sql, library.document).await;
+    assert_eq!(findings.len(), 2, "{findings:?}");
+}
+
+#[tokio::test]
+async fn what_a_versions_row_has_lost_comes_back_from_what_else_tells_it() {
+    let library = library();
+    for lost in [
+        "text_hash = NULL, parsed_hash = NULL, order_sum = NULL",
+        "needs_flush = NULL",
+        "metadata = 'no JSON'",
+        "created_at = 'no time'",
+        "created_at = 'no time', metadata = '[]', needs_flush = NULL",
+    ] {
+        // Both the one that answers and the one it replaced.
+        let sql = format!("UPDATE document_versions SET {lost} WHERE document_id = $1");
+        let findings = library.mended_after(&sql, library.document).await;
+        assert!(findings.len() > 1, "{lost}: {findings:?}");
+    }
+}
