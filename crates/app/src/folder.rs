@@ -130,6 +130,50 @@ impl Folder {
         Ok(())
     }
 
+    /// Refuses a folder whose catalog is gone while its index or its originals are there: an
+    /// empty catalog made in its place knows none of them, and would have them swept away as
+    /// nobody's. The stores are made after the catalog, so a first start that was cut off
+    /// anywhere is not mistaken for this.
+    pub fn refuse_without_catalog(&self) -> anyhow::Result<()> {
+        let has_stores = STORES.iter().any(|name| self.join(name).exists());
+        let files = [CATALOG.to_owned(), format!("{CATALOG}-wal")].map(|name| self.join(&name));
+        let holds = |path: &PathBuf| fs::metadata(path).is_ok_and(|found| found.len() > 0);
+        if !has_stores || files.iter().any(holds) {
+            return Ok(());
+        }
+        let (folder, [catalog, _]) = (self.path.display(), files);
+        let how = if catalog.exists() { "empty" } else { "gone" };
+        Err(hinted(
+            format!(
+                "`{folder}` has an index or originals, and its catalog `{}` is {how}",
+                catalog.display()
+            ),
+            format!(
+                "put {CATALOG} back, or restore a backup into another folder; where its catalog \
+                 is in PostgreSQL, set catalog.url; to begin anew, choose another folder with \
+                 --data"
+            ),
+        ))
+    }
+
+    /// Refuses a catalog that knows nobody while originals are kept here: its database was
+    /// emptied, or it is another.
+    pub fn refuse_unknown_originals(&self) -> anyhow::Result<()> {
+        let originals = fs::read_dir(self.join(OBJECTS));
+        if !originals.is_ok_and(|mut entries| entries.next().is_some()) {
+            return Ok(());
+        }
+        Err(hinted(
+            format!(
+                "`{}` keeps originals, and its catalog is empty",
+                self.path.display()
+            ),
+            "put the catalog's database back (catalog.url names it), or restore a backup into \
+             another folder and an empty database; to begin anew, choose another folder with \
+             --data",
+        ))
+    }
+
     /// An empty place for what lives no longer than this process. Whoever died over something
     /// has left it there; the folder is ours, so nobody is at it now.
     pub fn scratch(&self) -> anyhow::Result<PathBuf> {
@@ -191,6 +235,8 @@ impl Folder {
 const CATALOG: &str = "catalog.db";
 /// The folder of the index's store.
 pub const INDEX: &str = "index";
+/// The folder of the originals and what was read from them.
+pub const OBJECTS: &str = "objects";
 
 #[expect(
     clippy::disallowed_methods,
@@ -230,7 +276,7 @@ fn restrict(path: &Path, mode: u32) -> anyhow::Result<()> {
 /// Any of these says that a folder is ours already; so do all the stores together, as a
 /// backup brings them.
 const OURS: [&str; 3] = ["lock", secrets::FILE, CATALOG];
-const STORES: [&str; 2] = ["index", "objects"];
+const STORES: [&str; 2] = [INDEX, OBJECTS];
 
 /// A folder with files of somebody's own is not made into a data folder: what we put there
 /// would mix with them and hide them all from ingests.

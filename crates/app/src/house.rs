@@ -18,7 +18,7 @@ use web::{Gateway, Parts, Settings};
 
 use crate::config::{self, Config};
 use crate::explain::Hinted;
-use crate::folder::{Folder, INDEX, Lock};
+use crate::folder::{Folder, INDEX, Lock, OBJECTS};
 use crate::{embedding, identity, reranking, secrets};
 
 /// Asks this program to parse one document after another inside the sandbox.
@@ -46,17 +46,24 @@ const TOKEN_LIFE: TimeDelta = TimeDelta::days(30);
 impl House {
     /// Opens everything in a folder that is ours.
     pub async fn open(folder: &Folder, lock: Lock, config: &Config) -> anyhow::Result<Self> {
+        let in_folder = config.catalog.url.is_empty();
+        if in_folder {
+            folder.refuse_without_catalog()?;
+        }
         let keys = secrets::ensure(folder, &config.auth)?;
         let internal_token = secrets::internal_token(&config.auth)?;
-        folder.tighten(config.catalog.url.is_empty())?;
+        folder.tighten(in_folder)?;
         let embedder = embedding::open(config)?;
         let reranker = reranking::open(config)?;
         let catalog = catalog::open(&catalog_settings(folder, config))
             .await
             .context("cannot open the catalog")?;
+        if catalog.tenants(Page::first(1)).await?.items.is_empty() {
+            folder.refuse_unknown_originals()?;
+        }
         identity::bind(folder, &*catalog).await?;
         let index = open_index(folder).await?;
-        let objects = Objects::new(store(&folder.join("objects"))?);
+        let objects = Objects::new(store(&folder.join(OBJECTS))?);
         let parts = engine::Parts {
             catalog,
             index: index.clone(),
@@ -305,7 +312,7 @@ fn engine_settings(folder: &Folder, config: &Config) -> engine::Settings {
     engine::Settings {
         local: Some(Local {
             index: folder.join(INDEX),
-            objects: folder.join("objects"),
+            objects: folder.join(OBJECTS),
             beside: vec![folder.join(secrets::FILE)],
         }),
         rerank: engine::rerank::Settings {

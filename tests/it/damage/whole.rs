@@ -1,9 +1,12 @@
 //! What is shared by all documents of a knowledge base, damaged: the record of its space in the
 //! index, and the catalog as a whole.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
 use super::stores::Stores;
 use super::{House, copy};
-use crate::mill::{Folder, Mill};
+use crate::mill::{Folder, Mill, path};
 
 fn library() -> (Mill, String) {
     let folder = Folder::of(&[]);
@@ -72,12 +75,25 @@ async fn work_goes_on_though_the_count_of_its_fences_is_lost_or_set_back() {
     }
 }
 
+const CATALOG: [&str; 3] = ["catalog.db", "catalog.db-wal", "catalog.db-shm"];
+
+fn lose_catalog(mill: &Mill) {
+    for name in CATALOG {
+        let gone = std::fs::remove_file(mill.data().join(name));
+        assert!(gone.is_ok() || name != "catalog.db");
+    }
+}
+
+/// The catalog of another folder in place of its own, as somebody may bring it by mistake.
 #[test]
 fn a_repair_that_cannot_mend_what_is_nobodys_says_so() {
     let (mill, _) = library();
-    for name in ["catalog.db", "catalog.db-wal", "catalog.db-shm"] {
-        let gone = std::fs::remove_file(mill.data().join(name));
-        assert!(gone.is_ok() || name != "catalog.db");
+    let other = Mill::sqlite();
+    std::fs::create_dir(other.data()).unwrap();
+    other.ok(&["status"]);
+    lose_catalog(&mill);
+    for name in ["catalog.db", "identity"] {
+        std::fs::copy(other.data().join(name), mill.data().join(name)).unwrap();
     }
     let output = mill.run(&["repair"]);
     let told = String::from_utf8(output.stdout).unwrap();
@@ -88,5 +104,102 @@ fn a_repair_that_cannot_mend_what_is_nobodys_says_so() {
         "restore a backup",
     ] {
         assert!(told.contains(said), "{said} is not in {told}");
+    }
+}
+
+/// All files below a folder but the lock, by what they hold.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if !path.ends_with("lock") {
+            found.insert(path.clone(), std::fs::read(&path).unwrap());
+        }
+    }
+    found
+}
+
+fn is_refused(mill: &Mill, args: &[&str], said: &[&str]) {
+    let output = mill.run(args);
+    let told = String::from_utf8_lossy(&output.stderr);
+    let told = format!("{told}{}", String::from_utf8_lossy(&output.stdout));
+    assert!(!output.status.success(), "{args:?}: {told}");
+    for said in said {
+        assert!(told.contains(said), "{args:?}: {said} is not in {told}");
+    }
+}
+
+#[test]
+fn a_folder_whose_catalog_is_gone_is_refused_and_left_as_it_is() {
+    let (mill, digest) = library();
+    let kept = std::fs::read(mill.data().join("catalog.db")).unwrap();
+    let new = Folder::of(&[("new.md", "The race is dry.")]);
+    for left in [None, Some("")] {
+        lose_catalog(&mill);
+        if let Some(left) = left {
+            std::fs::write(mill.data().join("catalog.db"), left).unwrap();
+        }
+        let before = files(&mill.data());
+        let commands: [&[&str]; 6] = [
+            &["serve", "--listen", "127.0.0.1:0"],
+            &["status"],
+            &["verify"],
+            &["repair"],
+            &["doctor"],
+            &["ingest", path(new.path())],
+        ];
+        for command in commands {
+            let said = ["catalog.db", "put catalog.db back", "restore a backup"];
+            is_refused(&mill, command, &said);
+            assert!(files(&mill.data()) == before, "{command:?} left a mark");
+        }
+        std::fs::write(mill.data().join("catalog.db"), &kept).unwrap();
+        assert_eq!(mill.digest(), digest);
+    }
+}
+
+#[tokio::test]
+async fn a_folder_is_not_opened_with_an_empty_database_on_postgres() {
+    let folder = Folder::of(&[("a.md", "The hopper is full.")]);
+    let mill = Mill::postgres().await;
+    mill.ingest(folder.path());
+    let mill = mill.now_on(&testkit::postgres().await);
+    for _ in 0..2 {
+        is_refused(&mill, &["status"], &["its catalog is empty", "catalog.url"]);
+    }
+}
+
+fn a_first_start_cut_off_goes_on(mill: &Mill, death: &str) {
+    let folder = Folder::of(&[("a.md", "The hopper is full.")]);
+    let mut ingest = mill.command(&["ingest", path(folder.path())]);
+    let died = ingest.env("GRISTMILL_CRASH_AT", death).output().unwrap();
+    assert!(!died.status.success(), "{death}");
+    assert_eq!(mill.ingest(folder.path()).len(), 1, "{death}");
+}
+
+/// Before and behind everything a first start makes.
+const DEATHS: [&str; 7] = [
+    "app.write_secrets:after:1",
+    "catalog.migrate:before:1",
+    "catalog.migrate:after:1",
+    "app.write_identity:after:1",
+    "catalog.bind:after:1",
+    "catalog.ensure_first_start:before:1",
+    "catalog.ensure_first_start:after:1",
+];
+
+#[test]
+fn a_first_start_that_was_cut_off_anywhere_goes_on() {
+    for death in DEATHS.iter().chain(&["app.make_catalog_file:after:1"]) {
+        a_first_start_cut_off_goes_on(&Mill::sqlite(), death);
+    }
+}
+
+#[tokio::test]
+async fn a_first_start_that_was_cut_off_anywhere_goes_on_on_postgres() {
+    for death in DEATHS {
+        a_first_start_cut_off_goes_on(&Mill::postgres().await, death);
     }
 }
