@@ -56,13 +56,16 @@ pub fn explain(error: &anyhow::Error, verbose: bool) -> String {
 
 /// What to do about it.
 pub fn hint(error: &anyhow::Error) -> &str {
+    said_hint(error).unwrap_or_else(|| usual_hint(error))
+}
+
+/// The same, where somebody knew this very case.
+pub fn said_hint(error: &anyhow::Error) -> Option<&str> {
     // As a context it is found by anyhow's own downcast, as a cause along the chain.
     let in_chain = || error.chain().find_map(|e| e.downcast_ref::<Hinted>());
     let hint = error.downcast_ref::<Hinted>().or_else(in_chain);
-    let said = hint
-        .map(|hint| hint.hint.as_str())
-        .filter(|hint| !hint.is_empty());
-    said.unwrap_or_else(|| usual_hint(error))
+    hint.map(|hint| hint.hint.as_str())
+        .filter(|hint| !hint.is_empty())
 }
 
 /// What kind of problem the API answered with.
@@ -90,6 +93,9 @@ fn usual_hint(error: &anyhow::Error) -> &'static str {
         }
         (_, Some(catalog::Error::Corrupt { .. } | catalog::Error::Refused { .. })) => {
             "put the data folder back from a backup, or choose another with --data"
+        }
+        (_, Some(catalog::Error::Damaged { .. })) => {
+            "restore a backup into another folder (`gristmill restore`), or put catalog.db back"
         }
         (Some(ErrorKind::IsADirectory), _) => "name a file; `gristmill ingest` takes folders",
         (_, Some(catalog::Error::Open { .. })) => "check catalog.url and that the server runs",

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use catalog::{Bound, Catalog, DataFolder};
 use uuid::Uuid;
 
-use crate::explain::hinted;
+use crate::explain::{Hinted, hinted};
 use crate::folder::Folder;
 
 pub const FILE: &str = "identity";
@@ -44,10 +44,14 @@ fn refused(here: &DataFolder, other: &DataFolder) -> anyhow::Error {
 fn ensure(folder: &Folder) -> anyhow::Result<Uuid> {
     let path = folder.join(FILE);
     match fs::read_to_string(&path) {
-        Ok(text) => text
-            .trim()
-            .parse()
-            .with_context(|| format!("`{}` does not hold an id", path.display())),
+        Ok(text) => text.trim().parse().with_context(|| {
+            // The catalog remembers it, and is asked when the folder has another.
+            Hinted::new(
+                format!("`{}` does not hold an id", path.display()),
+                "put the file back from a backup of the folder, or remove it: the next command \
+                 says which id belongs there",
+            )
+        }),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let id = Uuid::now_v7();
             let written = durable::effect_blocking("app.write_identity", || {

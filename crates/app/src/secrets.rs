@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use web::auth::{Key, Keys};
 
 use crate::config::Auth;
-use crate::explain::hinted;
+use crate::explain::{Hinted, hinted};
 use crate::folder::Folder;
 
 pub const FILE: &str = "secrets.json";
@@ -89,6 +89,9 @@ fn check_length(setting: &str, secret: &str, empty: &str) -> anyhow::Result<()> 
     ))
 }
 
+const LOST: &str = "put the file back from a backup, or remove it: a new key is made, and \
+                    everyone signs in again";
+
 fn kept(folder: &Folder) -> anyhow::Result<Option<Vec<Key>>> {
     let path = folder.join(FILE);
     let text = match fs::read_to_string(&path) {
@@ -98,14 +101,13 @@ fn kept(folder: &Folder) -> anyhow::Result<Option<Vec<Key>>> {
             return Err(error).with_context(|| format!("cannot read `{}`", path.display()));
         }
     };
-    let secrets: Secrets = serde_json::from_str(&text)
-        .with_context(|| format!("`{}` does not hold signing keys", path.display()))?;
-    anyhow::ensure!(
-        !secrets.keys.is_empty(),
-        "`{}` holds no key",
-        path.display()
-    );
-    Ok(Some(secrets.keys))
+    let damaged = |what: &str| Hinted::new(format!("`{}` {what}", path.display()), LOST);
+    let secrets: Secrets =
+        serde_json::from_str(&text).with_context(|| damaged("does not hold signing keys"))?;
+    match secrets.keys.is_empty() {
+        true => Err(damaged("holds no key").into()),
+        false => Ok(Some(secrets.keys)),
+    }
 }
 
 /// A password for the first admin, durable before the admin is.

@@ -23,6 +23,12 @@ pub enum Error {
     },
     #[error("the catalog holds something it cannot hold: {what}")]
     Corrupt { what: String },
+    /// Its file is not what the database wrote; nothing that is asked of it can mend that.
+    #[error("the catalog's file is damaged")]
+    Damaged {
+        #[source]
+        source: sqlx::Error,
+    },
     #[error("the catalog cannot be opened at `{url}`: {why}")]
     Open { url: String, why: String },
     /// A statement of ours the database refused: a bug here, not the caller's.
@@ -43,6 +49,7 @@ impl Error {
             | Self::Conflict { .. }
             | Self::Fenced { .. }
             | Self::Corrupt { .. }
+            | Self::Damaged { .. }
             | Self::Open { .. }
             | Self::Refused { .. } => false,
         }
@@ -81,6 +88,9 @@ impl From<sqlx::Error> for Error {
         {
             return Self::conflict("it exists already", error.message());
         }
+        if is_damage(&source) {
+            return Self::Damaged { source };
+        }
         if passes(&source) {
             let source = Box::new(source);
             Self::Unavailable { operation, source }
@@ -88,6 +98,17 @@ impl From<sqlx::Error> for Error {
             Self::Refused { operation, source }
         }
     }
+}
+
+/// SQLite: a malformed image (11), or no database at all (26), and their extended codes.
+pub(crate) fn is_damage(error: &sqlx::Error) -> bool {
+    let sqlx::Error::Database(error) = error else {
+        return false;
+    };
+    // PostgreSQL's codes have five characters.
+    let code = error.code().filter(|code| code.len() < 5);
+    code.and_then(|code| code.parse::<u32>().ok())
+        .is_some_and(|n| matches!(n & 0xff, 11 | 26))
 }
 
 /// Connections break and transactions collide; both pass.

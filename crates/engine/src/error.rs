@@ -210,9 +210,10 @@ fn of_catalog(error: &catalog::Error) -> Disposition {
         Catalog::Unavailable { .. } | Catalog::Retired { .. } => Disposition::Retry { after: None },
         Catalog::Fenced { .. } => Disposition::Drop,
         Catalog::NotFound { .. } | Catalog::Conflict { .. } => Disposition::Reject,
-        Catalog::Corrupt { .. } | Catalog::Open { .. } | Catalog::Refused { .. } => {
-            Disposition::Halt
-        }
+        Catalog::Corrupt { .. }
+        | Catalog::Damaged { .. }
+        | Catalog::Open { .. }
+        | Catalog::Refused { .. } => Disposition::Halt,
     }
 }
 

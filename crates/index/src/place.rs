@@ -1,5 +1,7 @@
 //! What goes in and what comes out, and where it belongs.
 
+use std::fmt;
+
 use model::{Chunk, ChunkId, ContentHash, GenerationId, KbId, TenantId, UnitName, VersionId};
 
 /// One generation of one knowledge base. Nothing is ever searched across two.
@@ -8,6 +10,18 @@ pub struct Space {
     pub tenant: TenantId,
     pub kb: KbId,
     pub generation: GenerationId,
+}
+
+/// As its folders are named, and as logs tell of it.
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            tenant,
+            kb,
+            generation,
+        } = self;
+        write!(f, "{tenant}/{kb}/{generation}")
+    }
 }
 
 /// What to forget at once.

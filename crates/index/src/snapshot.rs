@@ -137,7 +137,7 @@ impl Snapshot {
         for hit in found.await? {
             let Some(vector) = self.vector(&view, hit.id).await? else {
                 // One damaged chunk must not keep the others from answering.
-                tracing::warn!(?space, id = hit.id, "a text entry has no chunk: run verify");
+                tracing::warn!(%space, id = hit.id, "a text entry has no chunk: run verify");
                 continue;
             };
             scored.push(Scored {

@@ -187,6 +187,7 @@ impl From<catalog::Error> for Problem {
         match &error {
             catalog::Error::NotFound { what, id } => Self::not_found(what, id),
             catalog::Error::Conflict { what, why } => Self::conflict(format!("{what}: {why}")),
+            catalog::Error::Damaged { .. } => damaged_catalog(&error),
             error if error.is_retryable() => unavailable(error),
             error => Self::internal(error),
         }
@@ -271,6 +272,16 @@ fn spoilt(error: &engine::Error) -> Problem {
     let detail = error.to_string();
     Problem::new(StatusCode::INTERNAL_SERVER_ERROR, TEXT_SPOILT, detail)
         .hint("`gristmill verify` names it, and `gristmill repair` makes it again from the store")
+}
+
+fn damaged_catalog(error: &catalog::Error) -> Problem {
+    let cause = std::error::Error::source(error).map(ToString::to_string);
+    tracing::error!(%error, ?cause, "request failed");
+    let (status, detail) = (StatusCode::INTERNAL_SERVER_ERROR, error.to_string());
+    Problem::new(status, "catalog_damaged", detail).hint(
+        "restore a backup into another folder (`gristmill restore`), or put catalog.db back with \
+         the server stopped",
+    )
 }
 
 /// Of a search by meaning alone: one by words as well would have been answered.

@@ -203,3 +203,31 @@ async fn a_first_start_that_was_cut_off_anywhere_goes_on_on_postgres() {
         a_first_start_cut_off_goes_on(&Mill::postgres().await, death);
     }
 }
+
+#[test]
+fn a_damaged_catalog_is_named_and_so_is_the_way_out() {
+    let (mill, _) = library();
+    lose_catalog(&mill);
+    std::fs::write(mill.data().join("catalog.db"), "grist".repeat(4096)).unwrap();
+    let said = ["the catalog's file is damaged", "restore a backup"];
+    is_refused(&mill, &["status"], &said);
+}
+
+#[test]
+fn a_small_file_that_is_damaged_is_named_with_the_way_out() {
+    let (mill, digest) = library();
+    for name in ["identity", "secrets.json"] {
+        let file = mill.data().join(name);
+        let kept = std::fs::read(&file).unwrap();
+        for spoilt in ["", "{"] {
+            std::fs::write(&file, spoilt).unwrap();
+            is_refused(
+                &mill,
+                &["status"],
+                &[name, "put the file back", "remove it"],
+            );
+        }
+        std::fs::write(&file, kept).unwrap();
+    }
+    assert_eq!(mill.digest(), digest);
+}

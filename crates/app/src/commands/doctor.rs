@@ -6,12 +6,12 @@ use serde_json::json;
 
 use crate::cli::{Doctor, DoctorWhat};
 use crate::config::Config;
-use crate::explain::{hint, sentence};
+use crate::explain::{hint, said_hint, sentence};
 use crate::folder::{Claimed, Folder};
 use crate::session::{Needs, Session};
 use crate::{embedding, reranking};
 
-use super::{damaged_index, print_line, print_text};
+use super::{print_line, print_text};
 
 struct Check {
     name: &'static str,
@@ -133,10 +133,8 @@ async fn stores(config: &Config) -> Check {
             "open, with {tenants} tenants, the first of which has {documents} documents"
         )),
         Err(error) => {
-            let todo = match damaged_index::told_by(&error) {
-                Some(_) => hint(&error),
-                None => "put the folder back from a backup, or choose another with --data",
-            };
+            let todo = said_hint(&error)
+                .unwrap_or("put the folder back from a backup, or choose another with --data");
             Err((sentence(&error), todo.to_owned()))
         }
     };

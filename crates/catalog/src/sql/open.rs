@@ -10,6 +10,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use super::migrate::migrate;
 use super::writer::Writer;
 use super::{Limits, Sql};
+use crate::error::is_damage;
 use crate::{Catalog, Error};
 
 /// What may be tuned.
@@ -39,6 +40,13 @@ impl Settings {
         Limits {
             attempts: self.max_attempts,
             deliveries: self.max_deliveries,
+        }
+    }
+
+    fn unopened(&self, error: sqlx::Error) -> Error {
+        match is_damage(&error) {
+            true => error.into(),
+            false => self.refused(error),
         }
     }
 
@@ -90,7 +98,7 @@ async fn open_sqlite(settings: &Settings, path: &str) -> Result<Arc<dyn Catalog>
         .max_lifetime(None)
         .connect_with(options.clone())
         .await
-        .map_err(|error| settings.refused(error))?;
+        .map_err(|error| settings.unopened(error))?;
     migrate(&one).await?;
     let readers = pool(settings.connections)
         .connect_with(
@@ -100,7 +108,7 @@ async fn open_sqlite(settings: &Settings, path: &str) -> Result<Arc<dyn Catalog>
                 .pragma("cache_size", "-1024"),
         )
         .await
-        .map_err(|error| settings.refused(error))?;
+        .map_err(|error| settings.unopened(error))?;
     let writer = Writer::grouped(one);
     Ok(Arc::new(Sql {
         writer,

@@ -105,7 +105,7 @@ async fn catch_up_space(
     if at == wanted || !known {
         return Ok(());
     }
-    tracing::info!(?space, at, wanted, "catching the text index up");
+    tracing::info!(%space, at, wanted, "catching the text index up");
     let missing: Vec<Changed> = changes
         .range(at + 1..)
         .flat_map(|(_, changed)| changed.iter().cloned())

@@ -248,7 +248,7 @@ impl<'a> Draft<'a> {
         space: &Space,
         ours: impl Fn(Option<&Said>) -> bool,
     ) -> Result<(), Error> {
-        tracing::warn!(?space, "every vector is looked at for those to erase");
+        tracing::warn!(%space, "every vector is looked at for those to erase");
         let mut others = RoaringBitmap::new();
         let mut rows = Rows::under(self.db(), &key::of_space(key::VECTOR, space)).await?;
         while let Some((key, bytes)) = rows.next().await? {

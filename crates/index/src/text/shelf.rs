@@ -157,7 +157,7 @@ impl Shelf {
             Ok((flush, book)) if flush == record.text_flush => return Ok(book),
             Ok((flush, book)) => {
                 tracing::warn!(
-                    ?space,
+                    %space,
                     flush,
                     wanted = record.text_flush,
                     "text index is behind"
@@ -166,7 +166,7 @@ impl Shelf {
             }
             Err(error) if error.is_transient() => return Err(error),
             Err(error) => {
-                tracing::warn!(?space, %error, "text index cannot be read");
+                tracing::warn!(%space, %error, "text index cannot be read");
                 self.begin_writing(db).await?;
                 remove(&folder).doing("remove a broken index")?;
                 open_blocking(folder).await?
@@ -201,7 +201,7 @@ impl Shelf {
             return;
         };
         if let Err(error) = closing.await.unwrap_or(Err(Error::Stopped)) {
-            tracing::warn!(?space, %error, "a text index did not close well");
+            tracing::warn!(%space, %error, "a text index did not close well");
             // What it has on the disk is not known, and so no longer that all is whole.
             open.seen.remove(space);
             self.left_whole.store(false, Ordering::Relaxed);

@@ -51,7 +51,7 @@ async fn backup(
     if !to.is_absolute() {
         return Err(Problem::invalid("`to` is not an absolute path"));
     }
-    let done = gateway.engine().backup(&to).await?;
+    let done = gateway.engine().backup(&to).await.map_err(refused)?;
     Ok(Json(BackedUp {
         to: sent.to,
         files: done.files,
@@ -59,4 +59,14 @@ async fn backup(
         versions: done.versions,
         missing: done.missing,
     }))
+}
+
+/// A backup is never written over anything.
+fn refused(error: engine::Error) -> Problem {
+    let is_taken = error.to_string().ends_with("is not empty");
+    let problem = Problem::from(error);
+    match is_taken {
+        true => problem.hint("name another folder, one that is empty or not there"),
+        false => problem,
+    }
 }
