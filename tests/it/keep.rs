@@ -171,6 +171,8 @@ fn a_backup_that_is_not_whole_is_refused_by_name() {
     mill.ok(&["backup", path(&to)]);
     let twice = mill.run(&["backup", path(&to)]);
     assert!(!twice.status.success(), "a backup is never written over");
+    let said = String::from_utf8_lossy(&twice.stderr);
+    assert!(said.contains("name another folder"), "{said}");
 
     let refused = |mill: &Mill| {
         let output = mill.run(&["restore", path(&to)]);
@@ -230,6 +232,43 @@ fn a_restore_takes_away_nothing_beside_its_folder() {
     let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["my.data", "my.other", "my.restoring"]);
+}
+
+#[tokio::test]
+async fn a_restore_whose_database_takes_nothing_leaves_no_folder_behind() {
+    let url = testkit::postgres().await;
+    let mill = Mill::new(Catalog::Postgres { url: url.clone() });
+    mill.ingest(many(1).path());
+    let places = tempfile::tempdir().unwrap();
+    let to = places.path().join("backup");
+    mill.ok(&["backup", path(&to)]);
+    let refused = |again: &Mill, why: &str| {
+        let refused = again.run(&["restore", path(&to)]);
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && said.contains(why), "{said}");
+        assert!(!again.data().exists(), "nothing is in the way");
+    };
+    let again = Mill::new(Catalog::Postgres { url });
+    refused(&again, "it is in use");
+
+    // The database is empty, and refuses the rows.
+    let again = again.now_on(&testkit::postgres().await);
+    let (schema, manifest) = ("catalog/schema_migrations", to.join("manifest.json"));
+    let kept = [to.join(schema), manifest.clone()].map(|file| std::fs::read(file).unwrap());
+    std::fs::write(to.join(schema), "another\trelease").unwrap();
+    let mut told = Manifest::read(&to).unwrap();
+    let entry = told.files.iter_mut().find(|file| file.path == schema);
+    let entry = entry.expect("it is part of the backup");
+    let bytes = std::fs::read(to.join(schema)).unwrap();
+    (entry.size, entry.hash) = (bytes.len() as u64, model::ContentHash::of(&bytes));
+    told.sum = told.computed_sum();
+    std::fs::write(&manifest, serde_json::to_vec(&told).unwrap()).unwrap();
+    refused(&again, "another release");
+
+    std::fs::write(to.join(schema), &kept[0]).unwrap();
+    std::fs::write(&manifest, &kept[1]).unwrap();
+    again.ok(&["restore", path(&to)]);
+    assert_eq!(again.digest(), mill.digest());
 }
 
 #[test]

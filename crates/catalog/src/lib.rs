@@ -22,5 +22,5 @@ pub use seam::{
     Accounts, Audit, Backup, Catalog, Frozen, Generations, Hooks, Jobs, Library, Operations, Queue,
     Runs, Scrub,
 };
-pub use sql::{Settings, load, open};
+pub use sql::{Settings, check_unused, load, open};
 pub use walk::every;

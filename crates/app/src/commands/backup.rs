@@ -1,6 +1,7 @@
 //! `backup`: one moment of everything, copied by whoever holds the folder. `restore`: a data
 //! folder made of it, held against what the backup counted, opened once and verified.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{Backup, Restore, Verify};
 use crate::config::Config;
-use crate::explain::hinted;
+use crate::explain::{Hinted, hinted};
 use crate::folder::Folder;
 use crate::house::catalog_settings;
 use crate::session::{Needs, Session};
@@ -48,14 +49,18 @@ pub async fn restore(config: &Config, args: &Restore) -> anyhow::Result<ExitCode
     let from = args.from.clone();
     let folder = std::path::absolute(&config.data)?;
     let postgres = !config.catalog.url.is_empty();
+    let manifest = Manifest::read(&from).map_err(|error| hinted(error.explain(), HINT))?;
+    check_kind(&manifest, postgres)?;
+    if postgres {
+        check_database(config).await?;
+    }
     let restored = tokio::task::spawn_blocking(move || {
-        let manifest = Manifest::read(&from).map_err(|error| hinted(error.explain(), HINT))?;
-        check_kind(&manifest, postgres)?;
         engine::backup::restore(&from, &folder).map_err(|error| hinted(error.explain(), HINT))
     });
     let restored = restored.await??;
-    if postgres {
-        load_catalog(config, &restored).await?;
+    if postgres && let Err(error) = load_catalog(config, &restored).await {
+        take_back(&config.data)?;
+        return Err(error);
     }
     check_counts(config, &restored.manifest).await?;
     super::verify::run(config, &Verify { json: args.json }).await
@@ -100,6 +105,27 @@ async fn check_counts(config: &Config, manifest: &Manifest) -> anyhow::Result<()
             config.data.display()
         ),
     ))
+}
+
+/// Before anything is copied: a folder without its catalog would be in the way of the next try.
+async fn check_database(config: &Config) -> anyhow::Result<()> {
+    let settings = catalog::Settings::new(config.catalog.url.clone());
+    let unused = catalog::check_unused(&settings).await;
+    unused.context(Hinted::new("nothing was restored", USED))
+}
+
+const USED: &str = "set catalog.url to an empty PostgreSQL database or schema \
+                    (`…?options[search_path]=SCHEMA`) whose server runs";
+
+/// The folder was not there, or empty, before this restore made it; without a catalog it is of
+/// no use, and in the way of the next.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is where it becomes an effect"
+)]
+fn take_back(folder: &Path) -> anyhow::Result<()> {
+    durable::effect_blocking("app.take_back_restored", || std::fs::remove_dir_all(folder))
+        .with_context(|| format!("cannot remove what was restored to `{}`", folder.display()))
 }
 
 /// A catalog in a database of its own is loaded into it; any other came with the folder.

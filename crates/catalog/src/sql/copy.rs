@@ -216,16 +216,25 @@ pub async fn load(settings: &Settings, folder: &Path) -> Result<(), Error> {
     durable::effect("catalog.load", load_all(&pool, folder)).await
 }
 
-#[expect(clippy::disallowed_methods, reason = "`load` makes it an effect")]
-async fn load_all(pool: &Pool<Postgres>, folder: &Path) -> Result<(), Error> {
-    let mut tx = pool.begin().await?;
-    let row = query("SELECT count(*) FROM tenants")
-        .fetch_one(&mut *tx)
-        .await?;
+/// Whether [`load`] would find room there, asked before anything is copied.
+pub async fn check_unused(settings: &Settings) -> Result<(), Error> {
+    let pool = open_pool(settings).await?;
+    refuse_used(&mut *pool.acquire().await?).await
+}
+
+async fn refuse_used(c: &mut PgConnection) -> Result<(), Error> {
+    let row = query("SELECT count(*) FROM tenants").fetch_one(c).await?;
     if row.try_get::<i64, _>(0)? > 0 {
         let why = "it is in use: restore into an empty database";
         return Err(Error::conflict("the database", why));
     }
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "`load` makes it an effect")]
+async fn load_all(pool: &Pool<Postgres>, folder: &Path) -> Result<(), Error> {
+    let mut tx = pool.begin().await?;
+    refuse_used(&mut tx).await?;
     check_schema(&mut tx, &read(&folder.join("schema_migrations"))?).await?;
     for table in &TABLES[1..] {
         let mut rows = tx.copy_in_raw(&format!("COPY {table} FROM STDIN")).await?;

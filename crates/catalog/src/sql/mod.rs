@@ -81,7 +81,7 @@ use futures::future::BoxFuture;
 use sqlx::Pool;
 
 use crate::Error;
-pub use copy::load;
+pub use copy::{check_unused, load};
 use dialect::Dialect;
 pub use open::{Settings, open};
 use writer::{Body, Writer};
