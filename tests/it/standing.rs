@@ -62,7 +62,7 @@ async fn nothing_says_that_a_resumed_job_is_paused(mill: &Mill) {
 
     mill.ok(&["jobs", "resume", &job]);
     let status = mill.ok(&["status"]);
-    assert!(status.contains("(0 of them waiting)"), "{status}");
+    assert!(status.contains("(0 of both waiting)"), "{status}");
     assert!(status.contains("2 ready (0 of it stalled)"), "{status}");
     for told in [status, mill.ok(&["runs"]), mill.ok(&["runs", "--json"])] {
         assert!(!told.contains("paused"), "{told}");
@@ -114,4 +114,25 @@ async fn a_job_says_how_fast_it_goes_and_what_is_left_while_somebody_is_at_it() 
     assert!(pace["documents_per_second"].is_f64(), "{pace}");
     assert_eq!(pace["seconds_left"], Value::Null, "nobody knows");
     assert!(!mill.ok(&["status"]).contains("left"));
+}
+
+#[test]
+fn a_job_that_was_refused_a_file_says_so() {
+    let mill = Mill::sqlite();
+    let folder = Folder::of(&[("large.txt", &"The race is dry. ".repeat(1 << 17))]);
+    let mut ingest = mill.command(&["ingest", path(folder.path())]);
+    let told = ingest.env("GRISTMILL_UPLOAD_MAX_MB", "1").output().unwrap();
+    assert!(!told.status.success());
+    let job = &mill.lines(&["jobs", "list", "--json"])[0];
+    let id = text(&job["job_id"]);
+    let detail = format!("1 file refused; `gristmill jobs show {id}` tells why");
+    assert_eq!(job["standing"]["detail"], detail, "{job}");
+    assert!(mill.ok(&["status"]).contains(&detail));
+    let listed = mill.ok(&["jobs"]);
+    let row = listed.lines().nth(1).expect("its row").replace(&detail, "");
+    let counts: Vec<_> = row.split_whitespace().rev().skip(1).take(3).collect();
+    assert_eq!(counts, ["1", "0", "1"], "failed, open and seen: {listed}");
+    let shown: Value = serde_json::from_str(&mill.ok(&["jobs", "show", id])).unwrap();
+    let why = text(&shown["problems"][0]["message"]);
+    assert!(why.contains("too large"), "{shown}");
 }

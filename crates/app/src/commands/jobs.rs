@@ -17,7 +17,7 @@ pub async fn run(config: &Config, args: &Jobs) -> anyhow::Result<()> {
         None => list(client, args.json).await?,
         Some(JobAction::List { json }) => list(client, *json).await?,
         Some(JobAction::Show { job }) => {
-            let job: Value = client.get(&format!("/v1/jobs/{job}")).await?;
+            let job = show(client, *job).await?;
             print_text(&format!("{job:#}\n"))?;
         }
         Some(JobAction::Start { job }) => act(client, *job, "start").await?,
@@ -34,6 +34,27 @@ async fn act(client: &Client, job: Uuid, verb: &str) -> anyhow::Result<()> {
     print_text(&format!("{} is {}\n", cell(&job, "job_id"), standing(&job)))
 }
 
+/// With what it could not take in, and why.
+async fn show(client: &Client, job: Uuid) -> anyhow::Result<Value> {
+    let path = format!("/v1/jobs/{job}");
+    let mut shown: Value = client.get(&path).await?;
+    let mut problems: Vec<Value> = Vec::new();
+    let of_job = format!("{path}/problems");
+    each(client, &of_job, &[], usize::MAX, |problem| {
+        problems.push(problem);
+        Ok(())
+    })
+    .await?;
+    shown["problems"] = json!(problems);
+    Ok(shown)
+}
+
+/// Files that were refused have no run that could have failed.
+pub fn failed(counters: &Value) -> u64 {
+    let n = |field: &str| counters[field].as_u64().unwrap_or(0);
+    n("runs_failed") + n("docs_refused")
+}
+
 async fn list(client: &Client, json: bool) -> anyhow::Result<()> {
     if json {
         return each(client, "/v1/jobs", &[], usize::MAX, |job| print_line(&job)).await;
@@ -46,7 +67,7 @@ async fn list(client: &Client, json: bool) -> anyhow::Result<()> {
             standing(&job),
             cell(counters, "docs_seen"),
             cell(counters, "runs_open"),
-            cell(counters, "runs_failed"),
+            failed(counters).to_string(),
             cell(&job, "created_at"),
         ]);
         Ok(())

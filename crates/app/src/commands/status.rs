@@ -17,6 +17,7 @@ pub async fn run(config: &Config, args: &Status) -> anyhow::Result<()> {
     } else {
         print_text(&counts(&status))?;
         print_text(&live_jobs(&session.client).await?)?;
+        print_text(&refusing_jobs(&session.client).await?)?;
         print_text(&advice(&status))?;
     }
     session.close().await
@@ -26,7 +27,7 @@ fn counts(status: &Value) -> String {
     let n = |field: &str| status[field].as_u64().unwrap_or(0);
     format!(
         "documents  {} ({} answer, with {} chunks)\n\
-         runs       {} queued, {} running ({} of them waiting), {} succeeded, {} failed, {} canceled\n\
+         runs       {} queued and {} running ({} of both waiting), {} succeeded, {} failed, {} canceled\n\
          work       {} ready ({} of it stalled), {} under way, {} due later\n\
          set aside  {} dead letters\n\
          jobs       {} live\n",
@@ -63,6 +64,21 @@ async fn live_jobs(client: &Client) -> anyhow::Result<String> {
         })
         .await?;
     }
+    Ok(lines)
+}
+
+/// Of the jobs that completed last, those that could not take in everything: no run tells of it.
+async fn refusing_jobs(client: &Client) -> anyhow::Result<String> {
+    let mut lines = String::new();
+    let query = [("status", Some("completed".to_owned()))];
+    each(client, "/v1/jobs", &query, SHOWN, |job: Value| {
+        if job["counters"]["docs_refused"].as_u64() > Some(0) {
+            let (id, stands) = (cell(&job, "job_id"), standing(&job));
+            lines.push_str(&format!("           {id} {stands}\n"));
+        }
+        Ok(())
+    })
+    .await?;
     Ok(lines)
 }
 

@@ -126,17 +126,18 @@ impl Run {
             (Some(why), Some(until)) if until > now => {
                 Standing::held_back(why, until).told(why.as_str())
             }
-            _ => in_line(busy),
+            _ => in_line(busy, self.started_at.is_some()),
         }
     }
 }
 
-fn in_line(busy: bool) -> Standing {
-    if busy {
-        Standing::of(State::WaitingForSlot).told("every worker is at something else")
-    } else {
-        Standing::of(State::Queued).told("no worker has taken it yet")
-    }
+fn in_line(busy: bool, was_taken: bool) -> Standing {
+    let (state, told) = match (busy, was_taken) {
+        (true, _) => (State::WaitingForSlot, "every worker is at something else"),
+        (false, false) => (State::Queued, "no worker has taken it yet"),
+        (false, true) => (State::Queued, "due again, and no worker has taken it since"),
+    };
+    Standing::of(state).told(told)
 }
 
 impl Job {
@@ -154,12 +155,7 @@ impl Job {
                     .unwrap_or("its source cannot be listed"),
                 self.id
             )),
-            JobStatus::Completed if self.counters.runs_failed > 0 => Standing::of(State::Completed)
-                .told(format!(
-                    "{} failed; `gristmill runs --status failed` tells why",
-                    documents(self.counters.runs_failed)
-                )),
-            JobStatus::Completed => Standing::of(State::Completed),
+            JobStatus::Completed => self.completed_standing(),
             JobStatus::Paused if progress.leased_until > Some(now) => Standing::of(State::Pausing)
                 .told(format!(
                     "{} under way, up to the next gate",
@@ -171,6 +167,33 @@ impl Job {
             }
             JobStatus::Paused => Standing::of(State::Paused).told(paused(self.id)),
             JobStatus::Running => self.running_standing(progress, now),
+        }
+    }
+
+    /// Completed is not all well, nor all over: a replayed dead letter begins its run again.
+    fn completed_standing(&self) -> Standing {
+        let counters = &self.counters;
+        let mut told = Vec::new();
+        if counters.runs_failed > 0 {
+            let failed = documents(counters.runs_failed);
+            told.push(format!(
+                "{failed} failed; `gristmill runs --status failed` tells why"
+            ));
+        }
+        if counters.docs_refused > 0 {
+            let refused = files(counters.docs_refused);
+            let job = self.id;
+            told.push(format!(
+                "{refused} refused; `gristmill jobs show {job}` tells why"
+            ));
+        }
+        let again = counters.runs_open + counters.runs_awaited;
+        if again > 0 {
+            told.push(format!("{} begun again", documents(again)));
+        }
+        match told.is_empty() {
+            true => Standing::of(State::Completed),
+            false => Standing::of(State::Completed).told(told.join("; ")),
         }
     }
 
@@ -249,6 +272,10 @@ fn waiting(n: u64) -> String {
 
 fn documents(n: u64) -> String {
     format!("{n} document{}", if n == 1 { "" } else { "s" })
+}
+
+fn files(n: u64) -> String {
+    format!("{n} file{}", if n == 1 { "" } else { "s" })
 }
 
 fn steps(n: u64) -> String {

@@ -94,6 +94,9 @@ pub async fn a_failure_is_told_by_everyone_who_waited_and_taken_back_by_a_retry(
     catalog.retry_run(tenant, claim.run, now).await.unwrap();
     for job in [&first, &second] {
         assert_eq!(counted(job).await, (JobStatus::Completed, 0, 1));
+        let progress = catalog.job_progress(tenant, job.job).await.unwrap();
+        let stands = world.shown(job).await.standing(&progress, now);
+        assert_eq!(stands.detail.as_deref(), Some("1 document begun again"));
     }
     world.work_off().await;
     for job in [&first, &second] {

@@ -60,6 +60,9 @@ pub async fn a_run_that_waits_says_for_what_and_one_that_failed_what_to_do(world
     assert_eq!((waiting.until, waiting.detail), (Some(until), Some(why)));
 
     clock.pass(Duration::from_secs(60));
+    let due = world.run_stands(run).await;
+    let again = "due again, and no worker has taken it since".to_owned();
+    assert_eq!((due.state, due.detail), (State::Queued, Some(again)));
     for _ in 0..3 {
         let claims = world.claim(9).await;
         let claim = claims.iter().find(|claim| claim.run == run).unwrap();

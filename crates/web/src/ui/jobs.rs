@@ -109,8 +109,13 @@ impl JobLine {
     }
 
     pub fn failed(&self) -> u64 {
-        self.counters.runs_failed + self.counters.docs_refused
+        failed(&self.counters)
     }
+}
+
+/// Files that were refused have no run that could have failed.
+fn failed(counters: &JobCounters) -> u64 {
+    counters.runs_failed + counters.docs_refused
 }
 
 /// The folders a job or a source reads.
@@ -132,6 +137,10 @@ fn doing(job: &Job, standing: Standing) -> String {
             format!("Waiting: {detail}")
         }
         (Stands::Canceling, _) => "Removing what it brought".to_owned(),
+        (Stands::Completed, _) if job.counters.runs_open > 0 => "Begun again in part".to_owned(),
+        (Stands::Completed, _) if failed(&job.counters) > 0 => {
+            "Not everything could be taken in".to_owned()
+        }
         _ => String::new(),
     }
 }
@@ -142,6 +151,7 @@ fn state(job: &Job, stands: Stands) -> Word {
         JobStatus::NotStarted => Word::new("not started", "quiet"),
         JobStatus::Running => Word::new("running", "busy"),
         JobStatus::Paused => Word::new("paused", "wait"),
+        JobStatus::Completed if failed(&job.counters) > 0 => Word::new("completed", "wait"),
         JobStatus::Completed => Word::new("completed", "good"),
         JobStatus::Failed => Word::new("failed", "bad"),
         JobStatus::Canceled => Word::new("being canceled", "quiet"),
