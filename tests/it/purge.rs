@@ -186,6 +186,13 @@ fn a_purge_that_dies_anywhere_is_finished_by_the_next() {
             !holding(&mill.data(), marks.title.as_bytes()).is_empty(),
             "its rows are there: {death}"
         );
+        let told = mill.ok(&["documents", "--all"]);
+        let row = told
+            .lines()
+            .find(|line| line.contains(id))
+            .expect("its row");
+        assert!(row.contains(" purging "), "nobody canceled it: {told}");
+        assert!(told.contains("purge DOCUMENT --yes` ends it"), "{told}");
     }
     let purged = &mill.lines(&["documents", "purge", path(&file), "--yes", "--json"])[0];
     assert_eq!(purged["versions"], 2, "{purged}");

@@ -66,8 +66,16 @@ async fn list(client: &Client, args: &DocumentList) -> anyhow::Result<()> {
     })
     .await?;
     let head = ["DOCUMENT", "STATE", "VERSIONS", "CHUNKS", "GAPS", "SOURCE"];
-    print_text(&table(&head, &rows))
+    print_text(&table(&head, &rows))?;
+    match rows.iter().any(|row| row[1] == "purging") {
+        true => print_text(PURGING),
+        false => Ok(()),
+    }
 }
+
+/// Somebody may be at it; most of the time somebody was, and died.
+const PURGING: &str = "purging: begun and not ended; `gristmill documents purge DOCUMENT --yes` \
+                       ends it, and so does `gristmill serve`\n";
 
 async fn show(client: &Client, one: &One) -> anyhow::Result<()> {
     let id = resolve(client, one).await?;

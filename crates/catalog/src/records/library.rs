@@ -152,6 +152,8 @@ words! {
         Failed = "failed",
         Canceled = "canceled",
         Removed = "removed",
+        /// Its purge was begun and has not ended.
+        Purging = "purging",
     }
 }
 

@@ -13,7 +13,10 @@ use crate::{Active, DocumentFilter, DocumentRow, Error, Listed, Page};
 const DOCUMENTS: &str = "SELECT d.id, d.kb_id, d.source_uri, d.source_id, d.created_at,
         d.updated_at, a.version_id AS active, a.opened_at AS active_since, v.id AS version,
         CASE WHEN a.id IS NULL AND d.removed_at IS NOT NULL
-            AND v.state IN ('ready', 'superseded') THEN 'removed' ELSE v.state END AS state,
+            AND v.state IN ('ready', 'superseded') THEN 'removed'
+            WHEN v.state = 'canceled' AND EXISTS (SELECT 1 FROM ledger l
+                WHERE l.document_id = d.id AND l.kind = 'purged') THEN 'purging'
+            ELSE v.state END AS state,
         v.title, v.filename, v.media_type, v.language, v.size, v.content_hash,
         coalesce(v.chunks, 0) AS chunks, coalesce(v.tokens, 0) AS tokens, v.metadata, v.gaps,
         r.id AS run, r.status AS run_status,
@@ -70,7 +73,10 @@ fn narrow<DB: Dialect>(select: &mut QueryBuilder<DB>, filter: &DocumentFilter) {
         select
             .push(
                 " AND CASE WHEN a.id IS NULL AND d.removed_at IS NOT NULL
-                     AND n.state IN ('ready', 'superseded') THEN 'removed' ELSE n.state END = ",
+                     AND n.state IN ('ready', 'superseded') THEN 'removed'
+                     WHEN n.state = 'canceled' AND EXISTS (SELECT 1 FROM ledger l
+                         WHERE l.document_id = d.id AND l.kind = 'purged') THEN 'purging'
+                     ELSE n.state END = ",
             )
             .push_bind(state.as_str());
     }

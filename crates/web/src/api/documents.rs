@@ -34,9 +34,10 @@ pub struct DocumentView {
     pub active_since: Option<DateTime<Utc>>,
     /// The version the fields below describe: the active one, or the newest.
     pub version_id: Option<Uuid>,
-    /// How far that version came, or `removed`: it was let go and nothing came since.
+    /// How far that version came, or `removed`: it was let go and nothing came since; or
+    /// `purging`: its purge was begun and has not ended, and purging it again ends it.
     #[schema(value_type = Option<String>, example = "ready",
-        pattern = "^(pending|processing|ready|superseded|failed|canceled|removed)$")]
+        pattern = "^(pending|processing|ready|superseded|failed|canceled|removed|purging)$")]
     pub state: Option<DocumentState>,
     pub title: Option<String>,
     pub filename: Option<String>,
@@ -105,9 +106,9 @@ pub struct DocumentQuery {
     text: Option<String>,
     /// Exactly this source URI; needs `kb`.
     source_uri: Option<String>,
-    /// Of the newest version, or `removed`.
+    /// Of the newest version, or `removed`, or `purging`.
     #[param(value_type = Option<String>,
-        pattern = "^(pending|processing|ready|superseded|failed|canceled|removed)$")]
+        pattern = "^(pending|processing|ready|superseded|failed|canceled|removed|purging)$")]
     state: Option<DocumentState>,
     source_id: Option<Uuid>,
     cursor: Option<String>,

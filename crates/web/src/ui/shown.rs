@@ -136,6 +136,7 @@ pub fn status_state(status: impl Borrow<RunStatus>) -> State {
 /// What a document's row says: does it answer, is something on its way?
 pub fn document_state(row: &DocumentRow) -> State {
     match (row.active.is_some(), row.run_status) {
+        _ if row.state == Some(DocumentState::Purging) => State::new("being purged", "quiet"),
         (true, Some(RunStatus::Queued | RunStatus::Running)) => State::new("updating", "busy"),
         (true, Some(RunStatus::Failed)) => State::new("ready, update failed", "wait"),
         (true, _) => State::new("ready", "good"),
