@@ -104,8 +104,10 @@ impl<Sink> Guard<'_, Sink> {
 
     /// Counts elements that need an end tag; those that may do without come and go by themselves.
     fn admits(&self, tag: &Tag) -> bool {
-        // XHTML may close these at once; HTML would read on for their end.
-        if tag.self_closing
+        // XHTML may close these at once; HTML would read on for their end. An end tag always
+        // ends: with it left out the tree builder would wait on for one, and meet a tag.
+        if tag.kind == TagKind::StartTag
+            && tag.self_closing
             && matches!(
                 &*tag.name,
                 "title" | "script" | "style" | "textarea" | "iframe" | "a"
@@ -135,7 +137,8 @@ fn needs_end(name: &str) -> bool {
         "html", "head", "body", "p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot",
         "colgroup", "caption", "option", "optgroup", "rb", "rt", "rtc", "rp", "area", "base", "br",
         "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
-        "script", "style", "title", "textarea",
+        // Nothing nests in these.
+        "script", "style", "title", "textarea", "iframe", "xmp", "noembed", "noframes", "noscript",
     ];
     !FREE.contains(&name)
 }

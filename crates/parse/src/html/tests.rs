@@ -109,3 +109,32 @@ fn of_a_manual_all_is_read_but_its_navigation() {
     let text = read(head, &format!("<h1>Title</h1><p>Words.</p>{short}"));
     assert_eq!(text, "Title\n\nWords.\n\nShort.\n\nSee also");
 }
+
+#[test]
+fn an_end_tag_written_as_if_it_were_empty_still_ends_what_holds_only_text() {
+    for name in [
+        "title", "script", "style", "textarea", "iframe", "xmp", "noembed", "noframes",
+    ] {
+        let page = format!("<{name}>x</{name}/><p>{name} is over</p><!-- c --><p>Next");
+        let text = everything(&page);
+        assert!(text.contains("is over"), "{name}: {text}");
+        assert!(text.contains("Next"), "{name}: {text}");
+    }
+}
+
+#[test]
+fn what_holds_only_text_ends_below_the_deepest_nesting_too() {
+    let deep = "<div>".repeat(600);
+    for name in [
+        "iframe", "xmp", "noembed", "noframes", "noscript", "textarea",
+    ] {
+        let text = everything(&format!("{deep}<{name}>x</{name}><p>{name} is over</p>"));
+        assert!(text.contains("is over"), "{name}: {text}");
+    }
+}
+
+fn everything(page: &str) -> String {
+    let hints = Hints::of_filename("a.html");
+    let parsed = crate::parse(page.as_bytes(), &hints, &Limits::default()).unwrap();
+    parsed.text
+}
