@@ -31,7 +31,6 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_clock_gettime,
     libc::SYS_getrandom,
     libc::SYS_getrusage,
-    libc::SYS_prlimit64,
     libc::SYS_rt_sigaction,
     libc::SYS_rt_sigprocmask,
     libc::SYS_rt_sigreturn,
@@ -164,12 +163,14 @@ const OF_DEVICES: &[libc::c_ulong] = &[
 /// What a process may ask for itself. Among the rest: to outlive its parent.
 const OF_ITSELF: &[libc::c_int] = &[libc::PR_SET_NAME, libc::PR_GET_NAME];
 
-/// A process may end itself by a signal, and no other: `abort` needs that.
+/// A process may end itself by a signal and no other, which `abort` needs, and limit itself.
 pub(crate) fn leave_a_reader_its_own() -> Option<()> {
     let mut rules: Rules = ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
     let itself = || Some(vec![rule(0, SeccompCmpOp::Eq, myself())?]);
     rules.insert(libc::SYS_tgkill, itself()?);
     rules.insert(libc::SYS_kill, itself()?);
+    // Its own limits: each document is given CPU time anew.
+    rules.insert(libc::SYS_prlimit64, vec![rule(0, SeccompCmpOp::Eq, 0)?]);
     let forbidden = SeccompAction::Errno(libc::EPERM as u32);
     apply(rules, forbidden, SeccompAction::Allow)
 }

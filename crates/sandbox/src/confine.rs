@@ -53,7 +53,7 @@ pub(crate) fn confine(setup: &Setup) -> Holds {
     }
     match &setup.tool {
         None => Holds {
-            memory: limit_memory(setup.memory_bytes, 0),
+            memory: without_privileges() && limit_memory(setup.memory_bytes, 0),
             landlock: forbid_files(Vec::new()).unwrap_or(false),
             seccomp: calls::leave_a_reader_its_own().is_some(),
         },
@@ -82,15 +82,19 @@ fn limit_memory(bytes: u64, written: u64) -> bool {
 fn limit_tool(tool: &Tool, bytes: u64) -> bool {
     be_first_to_go();
     let written = tool.folder.as_ref().map_or(0, |_| WRITTEN);
+    // It does not outlive the server.
+    let alone = without_privileges() && set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
+    alone && limit_cpu_for_good(tool.cpu_seconds) && limit_memory(bytes, written)
+}
+
+/// Where the server is root, a child is so in name only.
+fn without_privileges() -> bool {
     let none = CapabilitySets {
         effective: CapabilitySet::empty(),
         permitted: CapabilitySet::empty(),
         inheritable: CapabilitySet::empty(),
     };
-    // It does not outlive the server, and where that is root it is so in name only.
-    let alone = set_capabilities(None, none).is_ok()
-        && set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
-    alone && limit_cpu_for_good(tool.cpu_seconds) && limit_memory(bytes, written)
+    set_capabilities(None, none).is_ok()
 }
 
 /// Should the machine run out of memory, then it is this process that goes.

@@ -5,6 +5,8 @@ mod hostile;
 
 use std::process::ExitCode;
 
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
 fn main() -> ExitCode {
     if std::env::args().any(|argument| argument == "--headless") {
         hostile::print();
@@ -37,6 +39,20 @@ fn obey(document: &[u8]) {
             let bound = std::net::UdpSocket::bind("127.0.0.1:0");
             assert!(bound.is_err(), "a socket was made");
         }
-        _ => {}
+        _ => take_time_from(document),
     }
+}
+
+/// Tries to limit the CPU time of a process that is named.
+fn take_time_from(document: &[u8]) {
+    let Some(pid) = document.strip_prefix(b"!limit ") else {
+        return;
+    };
+    let pid = std::str::from_utf8(pid).unwrap().parse().unwrap();
+    let limit = Rlimit {
+        current: Some(1 << 30),
+        maximum: None,
+    };
+    let limited = prlimit(Pid::from_raw(pid), Resource::Cpu, limit);
+    assert!(limited.is_err(), "another process was limited");
 }

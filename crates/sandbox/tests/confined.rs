@@ -97,6 +97,13 @@ async fn a_child_opens_no_file_and_no_socket() {
 }
 
 #[tokio::test]
+async fn a_child_cannot_limit_another_process() {
+    let sandbox = Sandbox::new(strict(), program());
+    let order = format!("!limit {}", std::process::id());
+    read(&sandbox, &order).await.unwrap();
+}
+
+#[tokio::test]
 async fn whose_fault_it_was_can_be_told() {
     let sandbox = Sandbox::new(strict(), program());
     let broken = Bytes::from_static(b"%PDF-1.7\nnothing of the kind");

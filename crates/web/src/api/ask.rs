@@ -69,6 +69,8 @@ pub struct SentenceView {
     pub text: String,
     /// Of this very sentence; its pages, boxes and hash are those of its chunk.
     pub citation: CitationView,
+    /// Parts of its document that could not be read.
+    pub gaps: usize,
 }
 
 /// Answers with sentences of the documents, or says that they have none.
@@ -100,9 +102,13 @@ fn view(question: String, asked: Asked) -> AnswerView {
     let (sentences, missing) = match asked.said {
         Said::Nothing { missing } => (Vec::new(), missing),
         Said::Sentences(sentences) => {
-            let cited = |sentence: &Sentence| SentenceView {
-                text: sentence.text.clone(),
-                citation: CitationView::new(&asked.hits[sentence.hit], sentence.span),
+            let cited = |sentence: &Sentence| {
+                let hit = &asked.hits[sentence.hit];
+                SentenceView {
+                    text: sentence.text.clone(),
+                    citation: CitationView::new(hit, sentence.span),
+                    gaps: hit.gaps,
+                }
             };
             (sentences.iter().map(cited).collect(), Vec::new())
         }

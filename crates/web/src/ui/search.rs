@@ -1,5 +1,7 @@
 //! Searching, and asking: passages that open where they stand.
 
+use std::collections::BTreeSet;
+
 use askama::Template;
 use axum::Router;
 use axum::extract::State;
@@ -192,7 +194,11 @@ struct AskPage {
 
 enum Answered {
     Quotes(Vec<Quote>),
-    Nothing { missing: Vec<String> },
+    Nothing {
+        missing: Vec<String>,
+        /// Documents among the nearest of which parts could not be read.
+        unread: u64,
+    },
 }
 
 /// A sentence of a document, and where it stands.
@@ -202,6 +208,8 @@ struct Quote {
     href: String,
     pages: String,
     heading: String,
+    /// Parts of its document that could not be read.
+    gaps: u64,
 }
 
 async fn ask(
@@ -229,12 +237,19 @@ fn answered(q: &str, asked: ask::Asked) -> Answered {
     match asked.said {
         Said::Nothing { missing } => Answered::Nothing {
             missing: missing.iter().map(|stem| as_asked(q, stem)).collect(),
+            unread: unread(&asked.hits),
         },
         Said::Sentences(sentences) => {
             let quote = |said: &Sentence| quote(q, &asked.hits[said.hit], said);
             Answered::Quotes(sentences.iter().map(quote).collect())
         }
     }
+}
+
+fn unread(hits: &[Hit]) -> u64 {
+    let with_gaps = hits.iter().filter(|hit| hit.gaps > 0);
+    let documents: BTreeSet<_> = with_gaps.map(|hit| hit.document).collect();
+    documents.len() as u64
 }
 
 /// The word of the question that a stem was cut from.
@@ -251,5 +266,6 @@ fn quote(q: &str, hit: &Hit, said: &Sentence) -> Quote {
         href: href(hit, q),
         pages: pages(&hit.pages),
         heading: heading(hit),
+        gaps: hit.gaps as u64,
     }
 }
