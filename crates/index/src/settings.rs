@@ -65,7 +65,7 @@ impl Default for Probe {
     fn default() -> Self {
         Self {
             barren: 8,
-            postings: 256,
+            postings: 768,
             doubt: 2.0,
             measure: 2,
         }
