@@ -121,6 +121,10 @@ fn nothing_of_a_purged_document_is_in_any_file() {
     assert_eq!(held(&marks.metadata), [false, false, true]);
     assert_eq!(held(&marks.name), [false, false, true]);
     assert!(text_knows(&mill.data(), &marks.body));
+    // As `repair` leaves it where the index was damaged.
+    let aside = mill.data().join("index.damaged-20261118T000000000Z");
+    std::fs::create_dir(&aside).unwrap();
+    std::fs::write(aside.join("00000000000000000001.sst"), &marks.body).unwrap();
 
     let file = folder.file(&marks.file());
     let purged = &mill.lines(&["documents", "purge", path(&file), "--yes", "--json"])[0];

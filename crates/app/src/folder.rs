@@ -11,6 +11,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use engine::damaged_index::DAMAGED;
 use model::{TenantId, UserId};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -136,12 +137,14 @@ impl Folder {
     /// anywhere is not mistaken for this.
     pub fn refuse_without_catalog(&self) -> anyhow::Result<()> {
         let has_stores = STORES.iter().any(|name| self.join(name).exists());
-        let files = [CATALOG.to_owned(), format!("{CATALOG}-wal")].map(|name| self.join(&name));
-        let holds = |path: &PathBuf| fs::metadata(path).is_ok_and(|found| found.len() > 0);
-        if !has_stores || files.iter().any(holds) {
+        let catalog = self.join(CATALOG);
+        // Its log alone is no catalog: SQLite would begin a new one and throw the log away, and
+        // with it what the file that is put back still needs.
+        let holds = fs::metadata(&catalog).is_ok_and(|found| found.len() > 0);
+        if !has_stores || holds {
             return Ok(());
         }
-        let (folder, [catalog, _]) = (self.path.display(), files);
+        let folder = self.path.display();
         let how = if catalog.exists() { "empty" } else { "gone" };
         Err(hinted(
             format!(
@@ -194,7 +197,7 @@ impl Folder {
         let when = chrono::Utc::now().format("%Y%m%dT%H%M%S%3fZ");
         let (index, aside) = (
             self.join(INDEX),
-            self.join(&format!("{INDEX}.damaged-{when}")),
+            self.join(&format!("{INDEX}{DAMAGED}{when}")),
         );
         let moved = durable::effect_blocking("app.set_index_aside", || {
             fs::rename(&index, &aside)?;

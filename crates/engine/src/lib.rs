@@ -11,6 +11,7 @@ pub mod backup;
 pub mod bucket;
 pub mod citation;
 pub mod clock;
+pub mod damaged_index;
 pub mod delegation;
 mod embedding;
 mod error;

@@ -158,6 +158,7 @@ impl Engine {
             self.reclaim(tenant, removing).await?;
             let gone: Vec<_> = removing.iter().map(|one| gone(tenant, one)).collect();
             let read = self.parts.index.erase(&gone).await?;
+            self.drop_damaged_indexes().await?;
             self.unstore(tenant, removing).await?;
             read
         };

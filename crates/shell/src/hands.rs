@@ -136,12 +136,17 @@ async fn record(engine: &Engine, claim: &Claim, verdict: Verdict) -> Result<(), 
             Ok(())
         }
         Verdict::FailRun(error) => {
-            tracing::info!(run_id = %claim.run, doc_id = %claim.document, error = %error.message, "run failed");
-            catalog.fail_run(claim, error, now).await
+            let told = error.message.clone();
+            catalog.fail_run(claim, error, now).await?;
+            tracing::info!(run_id = %claim.run, doc_id = %claim.document, error = told, "run failed");
+            Ok(())
         }
+        // Told once it is so: of work that a cancel took away meanwhile nothing is set aside.
         Verdict::SetAside(error) => {
-            tracing::error!(run_id = %claim.run, step = %claim.step.key(), error = %error.message, "work set aside");
-            catalog.set_aside(claim, error, now).await
+            let told = error.message.clone();
+            catalog.set_aside(claim, error, now).await?;
+            tracing::error!(run_id = %claim.run, step = %claim.step.key(), error = told, "work set aside");
+            Ok(())
         }
         Verdict::Stop(why) => catalog.stop_run(claim, why, now).await,
     }

@@ -46,6 +46,10 @@ pub fn set_aside(config: &Config, what: &str) -> anyhow::Result<PathBuf> {
 pub fn outcome(what: &str, aside: &Path) -> Value {
     json!({
         "source_uri": null, "document_id": null, "what": what, "mended": true,
-        "done": format!("set aside in `{}`; the index was made again", aside.display()),
+        "done": format!(
+            "set aside in `{}`, which holds text of your documents until you delete it, or purge \
+             one; the index was made again",
+            aside.display()
+        ),
     })
 }
