@@ -53,6 +53,8 @@ pub struct Tidied {
     pub unreachable: u64,
     /// Versions objects were left of and the catalog does not know.
     pub leftovers: u64,
+    /// Spaces of the index in which what no longer answers was set aside.
+    pub compacted: u64,
     /// Counts of status that were not as their rows have it, put right.
     pub miscounted: u64,
 }
@@ -65,6 +67,7 @@ impl Tidied {
         self.purged += more.purged;
         self.unreachable += more.unreachable;
         self.leftovers += more.leftovers;
+        self.compacted += more.compacted;
         self.miscounted += more.miscounted;
     }
 }
@@ -77,6 +80,7 @@ fn note(tidied: &Tidied) {
         purged,
         unreachable,
         leftovers,
+        compacted,
         miscounted,
     } = tidied;
     tracing::info!(
@@ -86,6 +90,7 @@ fn note(tidied: &Tidied) {
         purged,
         unreachable,
         leftovers,
+        compacted,
         miscounted,
         "took away what nobody needs"
     );
@@ -115,6 +120,7 @@ impl Engine {
             self.tidy_originals(&mut tidied.originals).await,
             self.tidy_index(&mut tidied.unreachable).await,
             self.tidy_versions(&mut tidied.leftovers).await,
+            self.compact_idle(&mut tidied.compacted).await,
             self.recount_tallies(&mut tidied.miscounted).await,
             self.prune().await,
         ];

@@ -11,6 +11,7 @@ pub mod backup;
 pub mod bucket;
 pub mod citation;
 pub mod clock;
+mod compaction;
 pub mod damaged_index;
 pub mod delegation;
 mod embedding;

@@ -45,8 +45,8 @@ pub use audit::{Fault, SpaceAudit, VersionAudit, What};
 pub use error::Error;
 pub use handle::Index;
 pub use place::{
-    CompactReport, Fence, Flush, Gone, IndexedChunk, Passage, Residue, Scope, Scored, Space,
-    StoredChunk, UnitPlace,
+    Burden, CompactReport, Fence, Flush, Gone, IndexedChunk, Passage, Residue, Scope, Scored,
+    Space, StoredChunk, UnitPlace,
 };
 pub use receipt::Receipt;
 pub use settings::{Probe, Settings};

@@ -123,6 +123,15 @@ pub struct CompactReport {
     pub reclaimed: u64,
 }
 
+/// What searches of a space come upon.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Burden {
+    /// Chunks whose version is live.
+    pub live: u64,
+    /// Chunks of others that are not set aside yet.
+    pub idle: u64,
+}
+
 /// What is left of a version, counted one by one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Residue {

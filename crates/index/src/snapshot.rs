@@ -1,6 +1,6 @@
 //! A consistent view: vectors, chunk text and text index at one flush.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use tantivy::Searcher;
 use crate::Error;
 use crate::audit::SpaceAudit;
 use crate::flush::Store;
-use crate::place::{Flush, Passage, Residue, Scored, Space, StoredChunk, UnitPlace};
+use crate::place::{Burden, Flush, Passage, Residue, Scored, Space, StoredChunk, UnitPlace};
 use crate::slate::record::{ChunkRecord, State, VectorRecord, VersionRecord};
 use crate::slate::store::{self, Rows};
 use crate::slate::{key, seal};
@@ -328,6 +328,36 @@ impl Snapshot {
             }
         }
         Ok(versions)
+    }
+
+    /// Spaces too large to be scanned whole, whose postings a compaction can relieve.
+    pub async fn large_spaces(&self) -> Result<Vec<Space>, Error> {
+        let mut chunks: BTreeMap<Space, u64> = BTreeMap::new();
+        let mut rows = Rows::under(&self.0.db, &[key::VERSION]).await?;
+        while let Some((key, bytes)) = rows.next().await? {
+            if let (Ok(record), Some((space, _))) =
+                (VersionRecord::read(&bytes), key::read_version(&key))
+            {
+                *chunks.entry(space).or_default() += u64::from(record.chunks);
+            }
+        }
+        let scanned = u64::from(self.0.store.settings.exact_up_to);
+        let large = chunks.into_iter().filter(|(_, chunks)| *chunks > scanned);
+        Ok(large.map(|(space, _)| space).collect())
+    }
+
+    /// What searches among these versions come upon.
+    pub async fn burden(&self, space: Space, live: &RoaringBitmap) -> Result<Burden, Error> {
+        let view = self.view(space).await?;
+        let mut burden = Burden::default();
+        for (number, totals) in view.totals.iter() {
+            if live.contains(number) {
+                burden.live += u64::from(totals.chunks);
+            } else if !view.cold.contains(number) {
+                burden.idle += u64::from(totals.chunks);
+            }
+        }
+        Ok(burden)
     }
 
     /// Every space anything is held of.

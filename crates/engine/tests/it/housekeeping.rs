@@ -14,7 +14,7 @@ use sqlx::ConnectOptions as _;
 use sqlx::sqlite::SqliteConnectOptions;
 use testkit::Place;
 
-use crate::house::{catalog_in, engine_in};
+use crate::house::{catalog_in, engine_in, take_in};
 
 const LEASE: Duration = Duration::from_secs(60);
 
@@ -521,4 +521,23 @@ async fn a_run_whose_chunks_the_index_lost_does_not_succeed_with_the_rest() {
     }
     let verified = house.engine.verify(tenant).await.unwrap();
     assert_eq!((verified.disagreements.len(), verified.chunks), (0, 1));
+}
+
+/// More chunks than are scanned whole: postings are what a compaction relieves.
+fn a_long_text(about: &str) -> String {
+    let paragraph =
+        |n: usize| format!("Paragraph {n} of {about}. {}\n\n", "It grinds. ".repeat(90));
+    (0..2_400).map(paragraph).collect()
+}
+
+#[tokio::test]
+async fn what_no_longer_answers_is_set_aside_once_it_is_more_than_what_does() {
+    let house = house().await;
+    let file = |text: String| [("mills.txt".to_owned(), text)];
+    take_in(&house.engine, &house.place, file(a_long_text("wheat"))).await;
+    assert_eq!(house.engine.tidy().await.unwrap().compacted, 0);
+
+    take_in(&house.engine, &house.place, file("A short one.".to_owned())).await;
+    assert_eq!(house.engine.tidy().await.unwrap().compacted, 1);
+    assert_eq!(house.engine.tidy().await.unwrap().compacted, 0, "twice");
 }
