@@ -40,6 +40,8 @@ pub struct House {
 
 /// How long work under way may take to end before it is given back.
 const GRACE: Duration = Duration::from_secs(20);
+const BEHIND: &str = "`gristmill repair` makes again from the originals what the index has lost; or \
+    put the data folder back from a backup";
 /// Of a token the command line signs for itself.
 const TOKEN_LIFE: TimeDelta = TimeDelta::days(30);
 
@@ -110,7 +112,12 @@ impl House {
         })
     }
 
-    pub async fn start_workers(&mut self, config: &Config, runtime: Runtime) {
+    /// Refuses to begin any work on an index that is older than the catalog: its flushes would
+    /// come to bear the numbers of those that were lost, and searches would miss documents unsaid.
+    pub async fn start_workers(&mut self, config: &Config, runtime: Runtime) -> anyhow::Result<()> {
+        self.engine.refuse_an_older_index().await.map_err(|error| {
+            anyhow::Error::new(error).context(Hinted::new("cannot begin to work", BEHIND))
+        })?;
         // Opened first, so that no document goes by unrecorded; without it they are processed all the same.
         if let Err(error) = self.engine.figures().open().await {
             tracing::warn!(error = error.explain(), "figures cannot be kept");
@@ -128,6 +135,7 @@ impl House {
         self.gateway
             .deliver_to(Arc::new(move |run| delegated.take(run)));
         self.workers = Some(workers);
+        Ok(())
     }
 
     pub fn lock(&mut self) -> &mut Lock {

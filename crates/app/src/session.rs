@@ -51,7 +51,7 @@ impl Session {
                 Claimed::Ours(lock) => {
                     let mut house = House::open(&folder, lock, config).await?;
                     if needs == Needs::Workers {
-                        house.start_workers(config, Runtime::Inline).await;
+                        house.start_workers(config, Runtime::Inline).await?;
                     }
                     let client = Client::here(house.router(), house.admin_token(Reach::Folder));
                     return Ok(Self {
@@ -129,9 +129,10 @@ impl Session {
     }
 
     /// From here on documents are processed, by this process: nobody could post to it.
-    pub async fn start_workers(&mut self, config: &Config) {
-        if let Some(house) = &mut self.house {
-            house.start_workers(config, Runtime::Inline).await;
+    pub async fn start_workers(&mut self, config: &Config) -> anyhow::Result<()> {
+        match &mut self.house {
+            Some(house) => house.start_workers(config, Runtime::Inline).await,
+            None => Ok(()),
         }
     }
 

@@ -237,6 +237,10 @@ fn of_index(error: &index::Error) -> Disposition {
             why: format!("{error}; stop the server and run `gristmill repair`"),
             after: STOPPED,
         },
+        Index::Behind { .. } => Disposition::Wait {
+            why: format!("{error}; stop the server and run `gristmill repair`"),
+            after: STOPPED,
+        },
         error if error.is_transient() => Disposition::Retry { after: None },
         _ => Disposition::Halt,
     }

@@ -45,6 +45,12 @@ pub enum Error {
     /// They can be made again from the store.
     #[error("files of the text index were changed, and cannot be read: {why}")]
     SpoiltText { why: String },
+    /// What it was given since is gone, and can be made again from the originals.
+    #[error(
+        "the index is older than what the catalog has recorded of it: flush {wanted} is asked \
+         for, and it is at {at}"
+    )]
+    Behind { wanted: u64, at: u64 },
     #[error("a stored {what} cannot be read: {why}")]
     Corrupt { what: &'static str, why: String },
     #[error("the index has format {found}; this program reads {known}")]

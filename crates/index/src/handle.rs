@@ -165,8 +165,17 @@ impl Index {
         snapshot.reused(place, model, inputs).await
     }
 
-    /// A view at least as new as a flush.
+    /// A view at least as new as a flush. Every flush that is known of was told by a receipt of
+    /// this index, so one that nothing was accepted for yet is of another, or of this one before
+    /// it was set back: waiting for it would be waiting for others to write.
     pub async fn snapshot(&self, at_least: Flush) -> Result<Snapshot, Error> {
+        let accepted = self.writes.watermarks().accepted.0;
+        if at_least.0 > accepted {
+            return Err(Error::Behind {
+                wanted: at_least.0,
+                at: accepted,
+            });
+        }
         let snapshot = self.writes.snapshot_at_least(Epoch(at_least.0)).await?;
         Ok(snapshot.view)
     }

@@ -18,6 +18,7 @@ use utoipa::ToSchema;
 
 /// Files of the index are not what was written.
 pub const INDEX_DAMAGED: &str = "index_damaged";
+const INDEX_BEHIND: &str = "index_behind";
 /// It can be made again where it is, with the server running.
 const TEXT_SPOILT: &str = "text_index_spoilt";
 
@@ -205,6 +206,9 @@ impl From<engine::Error> for Problem {
         if let engine::Error::Index(index::Error::Damaged { .. }) = error {
             return damaged(&error);
         }
+        if let engine::Error::Index(index::Error::Behind { .. }) = error {
+            return behind(&error);
+        }
         if let engine::Error::Index(index::Error::SpoiltText { .. }) = error {
             return spoilt(&error);
         }
@@ -263,6 +267,16 @@ fn damaged(error: &engine::Error) -> Problem {
     Problem::new(StatusCode::INTERNAL_SERVER_ERROR, INDEX_DAMAGED, detail).hint(
         "`gristmill repair`, with the server stopped, sets the index aside and makes it again \
          from the originals; or put the data folder back from a backup",
+    )
+}
+
+/// Answering from it would leave out documents, unsaid.
+fn behind(error: &engine::Error) -> Problem {
+    tracing::error!(%error, "request failed");
+    let detail = error.to_string();
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, INDEX_BEHIND, detail).hint(
+        "`gristmill verify` names what is missing, and `gristmill repair` makes it again from the \
+         originals; or put the data folder back from a backup",
     )
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::{copy, text_files::files};
-use crate::mill::{Folder, Mill, text};
+use crate::mill::{Folder, Mill, path, text};
 
 const NAMED: &str = "files of the index are damaged: ";
 
@@ -119,4 +119,31 @@ fn an_index_that_is_lost_whole_is_named_by_version_and_made_again_in_one_go() {
     let told = mill.lines(&["repair", "--json"]).remove(0);
     assert_eq!(text(&told["digest"]), digest, "{told}");
     mill.ok(&["verify"]);
+}
+
+#[test]
+fn an_index_older_than_the_catalog_answers_nothing_rather_than_less() {
+    let mill = library();
+    let digest = mill.digest();
+    std::fs::remove_dir_all(mill.data().join("index")).unwrap();
+    let new = Folder::of(&[("new.md", "The race is dry.")]);
+    let commands: [&[&str]; 3] = [
+        &["search", "sluice"],
+        &["ingest", path(new.path())],
+        &["serve", "--listen", "127.0.0.1:0"],
+    ];
+    for command in commands {
+        let output = mill.run(command);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success(), "{command:?}");
+        assert!(
+            said.contains("the index is older than"),
+            "{command:?}: {said}"
+        );
+        assert!(said.contains("`gristmill repair`"), "{command:?}: {said}");
+    }
+    mill.ok(&["repair"]);
+    assert_eq!(mill.digest(), digest);
+    assert!(mill.ok(&["search", "sluice"]).contains("b.md"));
+    mill.ingest(new.path());
 }

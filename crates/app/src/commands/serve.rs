@@ -36,7 +36,7 @@ pub async fn run(config: &Config, args: &Serve) -> anyhow::Result<()> {
     let mut house = House::open(&folder, lock, config).await?;
     if !args.no_workers {
         let runtime = runtime(config, token, reachable(address), house.stop().clone())?;
-        house.start_workers(config, runtime).await;
+        house.start_workers(config, runtime).await?;
     }
     let holder = Holder {
         pid: std::process::id(),

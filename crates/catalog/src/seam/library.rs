@@ -87,6 +87,9 @@ pub trait Library {
     /// Which versions answer, now or at a time.
     async fn live(&self, tenant: TenantId, kb: KbId, filter: LiveFilter) -> Result<Live, Error>;
 
+    /// The newest flush that anything needs which answers in any knowledge base.
+    async fn newest_flush(&self) -> Result<u64, Error>;
+
     /// What the numbers of hits stand for; unknown numbers are left out.
     async fn versions_by_number(
         &self,

@@ -155,6 +155,13 @@ impl<DB: Dialect> Library for Sql<DB> {
         .await
     }
 
+    async fn newest_flush(&self) -> Result<u64, Error> {
+        self.read("catalog.newest_flush", move |c| {
+            Box::pin(live::newest_flush::<DB>(c))
+        })
+        .await
+    }
+
     async fn versions_by_number(
         &self,
         tenant: TenantId,

@@ -80,6 +80,17 @@ pub async fn live<DB: Dialect>(
     Ok(live)
 }
 
+pub async fn newest_flush<DB: Dialect>(c: &mut Tx<DB>) -> Result<u64, Error> {
+    let row = query(
+        "SELECT coalesce(max(a.needs_flush), 0) AS newest FROM activations a
+         JOIN generations g ON g.id = a.generation_id
+         WHERE a.closed_at IS NULL AND g.state <> 'retired'",
+    )
+    .fetch_one(c)
+    .await?;
+    Cells::<DB>(&row).count("newest")
+}
+
 /// Held against the generation that served at that time.
 async fn forgotten<DB: Dialect>(
     c: &mut Tx<DB>,

@@ -96,6 +96,7 @@ through! { Library {
     create_kb(tenant: TenantId, name: &str, spec: GenerationSpec, now: DateTime<Utc>) -> Kb;
     kbs(tenant: TenantId, page: Page) -> Listed<Kb>;
     kb(tenant: TenantId, kb: KbId) -> Kb;
+    newest_flush() -> u64;
     kb_by_name(tenant: TenantId, name: &str) -> Kb;
     admit(admission: Admission, now: DateTime<Utc>) -> Admitted;
     version(tenant: TenantId, version: VersionId) -> Version;

@@ -59,7 +59,7 @@ impl World {
         world.stranger = world.tenant("stranger").await?;
         let catalog = session.catalog().context("the house is ours")?;
         world.furnish_without_workers(catalog).await?;
-        session.start_workers(config).await;
+        session.start_workers(config).await?;
         world.furnish().await?;
         world.before = world.ledger().await?;
         world.router = plant(world.router, &world.owner);
