@@ -98,7 +98,8 @@ impl<H: FlushHandler> Flusher<H> {
             || due.is_some_and(|due| due <= Instant::now());
         match due {
             Some(_) if at_once || wanted > pending.taken() => Next::Flush { at_once },
-            _ if sync_wanted && marks.flushed > marks.durable => Next::Sync,
+            // Closing asks for it, but after it has said so: this may come in between.
+            _ if (sync_wanted || pending.closing()) && marks.flushed > marks.durable => Next::Sync,
             None if pending.closing() => Next::Drained,
             due => Next::Wait(due),
         }

@@ -1,3 +1,4 @@
+mod closing;
 mod model;
 mod promises;
 mod store;
