@@ -94,6 +94,11 @@ impl Pending {
         self.spaces.iter().flat_map(of_space)
     }
 
+    /// Whether a space goes with this flush.
+    pub fn forgets(&self, space: &Space) -> bool {
+        self.forgotten.iter().any(|scope| scope.covers(space))
+    }
+
     fn version(&mut self, space: Space, version: VersionId) -> &mut VersionChanges {
         let versions = self.spaces.entry(space).or_default();
         versions.entry(version).or_insert_with(|| {
@@ -157,12 +162,8 @@ impl Delta for Pending {
                 self.guards.check_replace(place, write.fence, dimensions)
             }
             Op::Seal(space, version) => self.guards.check_seal(*space, *version),
-            Op::Reopen(..)
-            | Op::Forget(..)
-            | Op::Scour(..)
-            | Op::ForgetAll(_)
-            | Op::Compact(..)
-            | Op::RebuildText(_) => Ok(()),
+            Op::Compact(space, _) | Op::RebuildText(space) => self.guards.check_space(space),
+            Op::Reopen(..) | Op::Forget(..) | Op::Scour(..) | Op::ForgetAll(_) => Ok(()),
         }
     }
 

@@ -178,6 +178,11 @@ impl Guards {
         self.lock().version(space, version).state == State::Sealed
     }
 
+    /// Refuses what is known to be forgotten; the store may know of more.
+    pub fn check_space(&self, space: &Space) -> Result<(), Refusal> {
+        self.lock().space(space).map(drop)
+    }
+
     pub fn check_seal(&self, space: Space, version: VersionId) -> Result<(), Refusal> {
         let known = self.lock();
         known.space(&space)?;

@@ -122,7 +122,7 @@ impl Index {
         self.write(Op::Scour(space, version)).await
     }
 
-    /// Makes the text index of a space anew from the store.
+    /// Makes the text index of a space anew from the store. Refused if the space is forgotten.
     pub async fn rebuild_text(&self, space: Space) -> Result<Receipt, Error> {
         self.write(Op::RebuildText(space)).await
     }
@@ -191,8 +191,12 @@ impl Index {
             live: Arc::new(live.clone()),
             report: Arc::clone(&report),
         };
-        let receipt = self.write(Op::Compact(space, compaction)).await?;
-        receipt.durable().await?;
+        match self.write(Op::Compact(space, compaction)).await {
+            Ok(receipt) => receipt.durable().await.map(drop)?,
+            // Nothing of it is left once what has forgotten it is durable.
+            Err(Error::ForgottenSpace) => self.writes.sync().await.map(drop)?,
+            Err(error) => return Err(error),
+        }
         self.reclaim_text(space).await?;
         Ok(report.get().copied().unwrap_or_default())
     }

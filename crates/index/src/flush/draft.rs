@@ -71,16 +71,20 @@ impl<'a> Draft<'a> {
             self.forget_scope(scope).await?;
         }
         for (space, compaction) in &delta.compactions {
-            self.edit(space).await?;
-            self.compactions.insert(*space, compaction.clone());
+            if !self.is_forgotten(delta, space).await? {
+                self.edit(space).await?;
+                self.compactions.insert(*space, compaction.clone());
+            }
         }
         for space in &delta.rebuilds {
-            let flush = self.flush;
-            self.edit(space).await?.view.record.text_flush = flush;
-            self.text.rebuild.insert(*space);
+            if !self.is_forgotten(delta, space).await? {
+                let flush = self.flush;
+                self.edit(space).await?.view.record.text_flush = flush;
+                self.text.rebuild.insert(*space);
+            }
         }
         for (space, versions) in &delta.spaces {
-            if delta.forgotten.iter().any(|scope| scope.covers(space)) {
+            if delta.forgets(space) {
                 continue;
             }
             for (version, changes) in versions {
@@ -89,6 +93,12 @@ impl<'a> Draft<'a> {
             }
         }
         Ok(())
+    }
+
+    /// What is forgotten is not edited: the space would be written down again over the fact, as
+    /// it was before this flush.
+    async fn is_forgotten(&self, delta: &Pending, space: &Space) -> Result<bool, Error> {
+        Ok(delta.forgets(space) || self.base.view(*space).await?.record.forgotten)
     }
 
     async fn edit(&mut self, space: &Space) -> Result<&mut SpaceEdit, Error> {

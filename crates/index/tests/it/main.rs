@@ -9,6 +9,7 @@ mod kit;
 
 mod basics;
 
+mod forgotten;
 mod sweep;
 
 mod large;

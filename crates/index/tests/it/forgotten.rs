@@ -1,0 +1,65 @@
+//! A forgotten space stays forgotten, whatever is asked of it behind.
+
+use std::path::Path;
+
+use index::{CompactReport, Error, Flush, Index, Scope};
+
+use crate::kit::*;
+
+/// An index with a space so large that it has postings, and its removal not yet flushed.
+async fn forgetting(folder: &Path) -> Index {
+    let index = open(folder).await;
+    let near = |n: u32| [1.0, n as f32 / 100.0, (n % 7) as f32];
+    let chunks = (0..3000).map(|n| chunk(n, "grain", &near(n))).collect();
+    let written = replace(&index, place(space(1), 0, "u"), 1, chunks).await;
+    written.unwrap().durable().await.unwrap();
+    index
+        .forget_space(Scope::Generation(space(1)))
+        .await
+        .unwrap();
+    index
+}
+
+async fn nothing_is_left(index: &Index) {
+    assert!(index.has_forgotten(space(1)).await.unwrap());
+    let snapshot = index.snapshot(Flush(0)).await.unwrap();
+    let (query, all) = ([1.0, 1.0, 1.0], live([0]));
+    let found = snapshot.search_vector(space(1), &query, &all, 3).await;
+    assert!(found.unwrap().is_empty());
+    let found = snapshot.search_text(space(1), "grain", &all, 3).await;
+    assert!(found.unwrap().is_empty());
+    let late = vec![chunk(0, "late", &query)];
+    let late = replace(index, place(space(1), 5, "u"), 1, late).await;
+    assert!(matches!(late, Err(Error::ForgottenSpace)), "{late:?}");
+}
+
+#[tokio::test]
+async fn a_forgotten_space_that_is_compacted_stays_forgotten() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = forgetting(folder.path()).await;
+    let report = index.compact(space(1), &live([0])).await.unwrap();
+    assert_eq!(report, CompactReport::default());
+    nothing_is_left(&index).await;
+    index.close().await.unwrap();
+    let index = open(folder.path()).await;
+    nothing_is_left(&index).await;
+    index.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_forgotten_space_whose_text_is_to_be_made_again_stays_forgotten() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = forgetting(folder.path()).await;
+    let refused = index.rebuild_text(space(1)).await;
+    assert!(matches!(refused, Err(Error::ForgottenSpace)), "{refused:?}");
+    index.close().await.unwrap();
+    // Opened anew nobody has looked yet whether it is forgotten.
+    let index = open(folder.path()).await;
+    let nothing_to_do = index.rebuild_text(space(1)).await.unwrap();
+    nothing_to_do.durable().await.unwrap();
+    nothing_is_left(&index).await;
+    index.close().await.unwrap();
+    let index = open(folder.path()).await;
+    nothing_is_left(&index).await;
+    index.close().await.unwrap();
+}
