@@ -41,6 +41,9 @@ mod receipt;
 
 mod handle;
 
+#[cfg(test)]
+mod kit;
+
 pub use audit::{Fault, SpaceAudit, VersionAudit, What};
 pub use error::Error;
 pub use handle::Index;

@@ -52,8 +52,8 @@ impl Rows {
         self.halves.push(simd::dot(row, row) / 2.0);
     }
 
-    pub fn mean(&self) -> Vec<f32> {
-        mean_of(self, 0..self.len())
+    pub fn mean_of_first(&self, count: usize) -> Vec<f32> {
+        mean_of(self, 0..count)
     }
 
     /// Replaces a row by another.

@@ -8,7 +8,7 @@ use crate::vector::simd;
 /// Rows on their way while one is compared.
 const AHEAD: usize = 4;
 
-/// Codes of rows, under their mean when the first of them were coded.
+/// Codes of rows, under the mean of all or of the first of them.
 #[derive(Debug, Clone)]
 pub struct Guide {
     codes: Codes,
@@ -18,15 +18,22 @@ pub struct Guide {
 impl Guide {
     /// A guide to these rows, if there are more than are better compared one by one.
     pub fn to(rows: &Rows, one_by_one: usize) -> Option<Self> {
-        if rows.len() <= one_by_one {
-            return None;
-        }
+        (rows.len() > one_by_one).then(|| Self::under(rows.mean_of_first(rows.len()), rows))
+    }
+
+    /// As [`to`](Self::to), for rows that become more: the guide is the same whether they came
+    /// one by one or were all there. So its mean is that of the fewest rows with a guide.
+    pub fn growing(rows: &Rows, one_by_one: usize) -> Option<Self> {
+        (rows.len() > one_by_one).then(|| Self::under(rows.mean_of_first(one_by_one + 1), rows))
+    }
+
+    fn under(mean: Vec<f32>, rows: &Rows) -> Self {
         let mut guide = Self {
             codes: Codes::default(),
-            mean: rows.mean(),
+            mean,
         };
         (0..rows.len()).for_each(|at| guide.push(rows, at));
-        Some(guide)
+        guide
     }
 
     /// Takes the next row in. What is guessed is the closeness: the inner product less half

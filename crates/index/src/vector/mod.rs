@@ -45,3 +45,6 @@ pub mod search;
 
 pub use cache::Cache;
 pub use view::SpaceView;
+
+#[cfg(test)]
+mod tests;
