@@ -29,7 +29,7 @@ use crate::{Error, Settings};
 #[derive(Clone)]
 pub struct Index {
     writes: Coordinator<Handler>,
-    store: Arc<Store>,
+    pub(crate) store: Arc<Store>,
 }
 
 impl Index {

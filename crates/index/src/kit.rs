@@ -60,3 +60,9 @@ pub async fn open(settings: Settings, objects: &Arc<InMemory>, text: &Path) -> I
     let opened = Index::open(settings, objects.clone(), text.to_owned());
     opened.await.unwrap()
 }
+
+impl Index {
+    pub async fn open_texts(&self) -> usize {
+        self.store.shelf.open_spaces().await.len()
+    }
+}

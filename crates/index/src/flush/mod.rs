@@ -109,7 +109,7 @@ impl Handler {
             at.half = Some(self.to_slate(&at, &delta, flush).await?);
         }
         let half = at.half.as_mut().expect("just put there");
-        let texts = half.text.apply(&self.store, &half.books, flush).await?;
+        let texts = half.text.apply(&self.store, &mut half.books, flush).await?;
         let sequence = half.sequence;
         let view = self.store.db.snapshot().doing("take a snapshot")?;
         let views = std::mem::take(&mut half.views);
@@ -199,3 +199,6 @@ impl FlushHandler for Handler {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -48,21 +48,25 @@ impl TextWork {
 
     /// Commits every space that changed and answers with their searchers.
     ///
-    /// `books` were opened before SlateDB had the flush, so none of them is ahead.
+    /// `books` were opened before SlateDB had the flush, so none of them is ahead. Each is let
+    /// go of once it is committed.
     pub async fn apply(
         &mut self,
         store: &Store,
-        books: &HashMap<Space, Arc<Book>>,
+        books: &mut HashMap<Space, Arc<Book>>,
         flush: u64,
     ) -> Result<HashMap<Space, Searcher>, Error> {
         for space in &self.redo.removed {
             store.shelf.remove(space).await?;
         }
-        for space in self.spaces() {
-            if !self.done.contains_key(&space) {
-                let book = Arc::clone(&books[&space]);
-                let searcher = self.commit(space, book, flush).await?;
+        let spaces = self.spaces();
+        let many = spaces.len() > store.settings.open_texts;
+        for space in spaces {
+            if let Some(book) = books.get(&space) {
+                let searcher = self.commit(space, Arc::clone(book), flush, many).await?;
                 self.done.insert(space, searcher);
+                books.remove(&space);
+                store.shelf.close_idle().await;
             }
         }
         for space in std::mem::take(&mut self.rebuild) {
@@ -74,11 +78,26 @@ impl TextWork {
         Ok(std::mem::take(&mut self.done))
     }
 
-    async fn commit(&self, space: Space, book: Arc<Book>, flush: u64) -> Result<Searcher, Error> {
+    /// Of `many`, none keeps its writer: its buffer and threads would add up over all of them.
+    async fn commit(
+        &self,
+        space: Space,
+        book: Arc<Book>,
+        flush: u64,
+        many: bool,
+    ) -> Result<Searcher, Error> {
         let mine = self.redo.changed.iter().filter(|one| one.space == space);
         let gone: Vec<_> = mine.map(|one| (one.version, one.unit.clone())).collect();
         let docs = self.docs.get(&space).cloned().unwrap_or_default();
-        blocking(move || book.commit(flush, &gone, &docs)).await
+        blocking(move || {
+            let searcher = book.commit(flush, &gone, &docs)?;
+            // The text is complete without what a merge would have made of it.
+            if many && let Err(error) = book.settle() {
+                tracing::warn!(%space, %error, "segments of a text index were not merged");
+            }
+            Ok(searcher)
+        })
+        .await
     }
 }
 

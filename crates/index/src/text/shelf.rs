@@ -208,6 +208,11 @@ impl Shelf {
         }
     }
 
+    /// Closes what is open beyond the limit and no longer held.
+    pub async fn close_idle(&self) {
+        close_oldest(&mut *self.open.lock().await, self.limit);
+    }
+
     pub async fn open_spaces(&self) -> Vec<Space> {
         self.open.lock().await.books.keys().copied().collect()
     }
