@@ -73,9 +73,15 @@ impl Error {
     }
 
     /// Of a store that nobody else has open: what keeps it from being opened, other than the
-    /// machine, is in its files.
+    /// machine, is in its files. Whoever opens it in the same moment says so.
     pub(crate) fn at_opening(self) -> Self {
+        use slatedb::{CloseReason, ErrorKind};
         match &self {
+            Self::Store { source, .. }
+                if source.kind() == ErrorKind::Closed(CloseReason::Fenced) =>
+            {
+                self
+            }
             Self::Store { source, .. } if !self.is_transient() => Self::Damaged {
                 why: told_by(source),
             },
@@ -219,5 +225,28 @@ impl<T> Doing<T> for Result<T, tantivy::TantivyError> {
 impl<T> Doing<T> for std::io::Result<T> {
     fn doing(self, doing: &'static str) -> Result<T, Error> {
         self.map_err(tantivy::TantivyError::from).doing(doing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use slatedb::CloseReason;
+
+    fn at_opening(error: slatedb::Error) -> Error {
+        let opened: Result<(), _> = Err(error);
+        opened
+            .doing("open the database")
+            .map_err(Error::at_opening)
+            .unwrap_err()
+    }
+
+    #[test]
+    fn an_open_that_another_overtook_finds_no_damage() {
+        let newer = slatedb::Error::closed("detected newer DB client".into(), CloseReason::Fenced);
+        let error = at_opening(newer);
+        assert!(!error.is_damage() && error.is_stopped(), "{error}");
+        let spoilt = at_opening(slatedb::Error::data("checksum mismatch".into()));
+        assert!(spoilt.is_damage(), "{spoilt}");
     }
 }
