@@ -58,6 +58,15 @@ impl Store {
         }
     }
 
+    /// What made the database close. Its status says of every error that something panicked; the
+    /// error itself is what it answers to everything since.
+    fn died_of(&self) -> BoxError {
+        match self.db.snapshot() {
+            Err(cause) => cause.into(),
+            Ok(_) => "the database is gone".into(),
+        }
+    }
+
     /// The number that stands for a space in cache keys.
     pub fn tag(&self, space: Space) -> u32 {
         let mut tags = self.tags.lock().expect("nothing panics with it");
@@ -184,19 +193,17 @@ impl FlushHandler for Handler {
     async fn durable_past(&self, sequence: u64) -> Result<(), BoxError> {
         let mut status = self.store.db.subscribe();
         let reached = status.wait_for(|s| s.durable_seq >= sequence || s.close_reason.is_some());
-        match reached.await {
-            Ok(status) if status.durable_seq >= sequence => Ok(()),
-            Ok(status) => Err(format!("the database closed: {:?}", status.close_reason).into()),
-            Err(_) => Err("the database is gone".into()),
+        match reached.await.is_ok_and(|s| s.durable_seq >= sequence) {
+            true => Ok(()),
+            false => Err(self.store.died_of()),
         }
     }
 
     async fn closed(&self) -> BoxError {
         let mut status = self.store.db.subscribe();
-        match status.wait_for(|s| s.close_reason.is_some()).await {
-            Ok(status) => format!("the database closed: {:?}", status.close_reason).into(),
-            Err(_) => "the database is gone".into(),
-        }
+        // An error would mean that it is gone, which is all the same.
+        drop(status.wait_for(|s| s.close_reason.is_some()).await);
+        self.store.died_of()
     }
 }
 
