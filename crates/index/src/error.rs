@@ -33,6 +33,13 @@ pub enum Error {
         #[source]
         source: Arc<slatedb::Error>,
     },
+    /// As `Store`, of one that answers nothing any more but what it has died of.
+    #[error("cannot {doing}: the index store has stopped")]
+    StoreStopped {
+        doing: &'static str,
+        #[source]
+        source: Arc<slatedb::Error>,
+    },
     #[error("cannot {doing} in the text index")]
     Text {
         doing: &'static str,
@@ -100,6 +107,7 @@ impl Error {
     /// flush has failed for good. What was asked for is not at fault.
     pub fn is_stopped(&self) -> bool {
         match self {
+            Self::StoreStopped { .. } => true,
             Self::Store { source, .. } => matches!(source.kind(), slatedb::ErrorKind::Closed(_)),
             Self::Writes(error) => matches!(
                 error,

@@ -134,8 +134,11 @@ impl Index {
 
     /// Whether all of a generation was removed.
     pub async fn has_forgotten(&self, space: Space) -> Result<bool, Error> {
-        let view = self.store.db.snapshot().doing("take a snapshot")?;
-        Ok(read_space(&view, space).await?.forgotten)
+        let read = async {
+            let view = self.store.db.snapshot().doing("take a snapshot")?;
+            Ok(read_space(&view, space).await?.forgotten)
+        };
+        self.store.told(read.await)
     }
 
     /// Embeddings to reuse, keyed by tenant, model and exact input.
@@ -148,7 +151,8 @@ impl Index {
         let snapshot = self.writes.snapshot().view;
         let mut found = Vec::with_capacity(inputs.len());
         for input in inputs {
-            found.push(snapshot.embedding(tenant, model, input).await?);
+            let one = snapshot.embedding(tenant, model, input).await;
+            found.push(self.store.told(one)?);
         }
         Ok(found)
     }
@@ -162,7 +166,7 @@ impl Index {
         inputs: &[ContentHash],
     ) -> Result<Option<Vec<bool>>, Error> {
         let snapshot = self.writes.snapshot().view;
-        snapshot.reused(place, model, inputs).await
+        self.store.told(snapshot.reused(place, model, inputs).await)
     }
 
     /// A view at least as new as a flush. Every flush that is known of was told by a receipt of
@@ -210,7 +214,8 @@ impl Index {
         for space in gone.iter().map(|one| one.space).collect::<BTreeSet<_>>() {
             self.reclaim_text(space).await?;
         }
-        erase::erase(&self.store, gone, since).await
+        self.store
+            .told(erase::erase(&self.store, gone, since).await)
     }
 
     async fn reclaim_text(&self, space: Space) -> Result<(), Error> {
@@ -257,10 +262,12 @@ impl Index {
                 Ok(hold) => return Ok(hold),
                 Err(round) => round,
             };
-            let view = self.store.db.snapshot().doing("take a snapshot")?;
-            let space_guard = read_space(&view, space).await?;
-            let version_guard = read_version(&view, space, version).await?;
-            let read = (space_guard, version_guard);
+            let read = async {
+                let view = self.store.db.snapshot().doing("take a snapshot")?;
+                let space_guard = read_space(&view, space).await?;
+                Ok((space_guard, read_version(&view, space, version).await?))
+            };
+            let read = self.store.told(read.await)?;
             self.store.guards.learn(round, (space, version), read);
         }
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use bytes::Bytes;
 use model::{ChunkId, ContentHash, ModelName, TenantId, UnitName, VersionId};
 use roaring::RoaringBitmap;
 use slatedb::DbSnapshot;
@@ -95,7 +96,8 @@ impl Snapshot {
             return Ok(Arc::clone(view));
         }
         let tag = self.0.store.tag(space);
-        let view = Arc::new(SpaceView::load(&self.0.db, self.0.flush, space, tag).await?);
+        let loaded = SpaceView::load(&self.0.db, self.0.flush, space, tag).await;
+        let view = Arc::new(self.0.store.told(loaded)?);
         lock(&self.0.views).insert(space, Arc::clone(&view));
         Ok(view)
     }
@@ -110,7 +112,7 @@ impl Snapshot {
     ) -> Result<Vec<Scored>, Error> {
         let view = self.view(space).await?;
         let store = &self.0.store;
-        search::search(&self.0.db, &view, store, query, live, top).await
+        store.told(search::search(&self.0.db, &view, store, query, live, top).await)
     }
 
     /// The best `top` live chunks by the words of `query`.
@@ -159,7 +161,8 @@ impl Snapshot {
         }
         if !lock(&self.0.texts).contains_key(&space) {
             // Opening hands its searcher to every snapshot that lacks it, this one included.
-            self.0.store.shelf.book(&self.0.store.db, space).await?;
+            let store = &self.0.store;
+            store.told(store.shelf.book(&store.db, space).await)?;
         }
         let searcher = lock(&self.0.texts).get(&space).cloned();
         let missing = || Error::corrupt("text index", "it was opened and not handed out");
@@ -179,15 +182,20 @@ impl Snapshot {
         store.shelf.was_spoilt(&store.db, space).await
     }
 
+    async fn get(&self, key: Vec<u8>) -> Result<Option<Bytes>, Error> {
+        self.0.store.told(store::get(&self.0.db, key).await)
+    }
+
     async fn vector(&self, view: &SpaceView, id: u32) -> Result<Option<Arc<VectorRecord>>, Error> {
-        search::vector(&self.0.db, view, &self.0.store.cache, id).await
+        let store = &self.0.store;
+        store.told(search::vector(&self.0.db, view, &store.cache, id).await)
     }
 
     /// A chunk by its place. How it is found is not asked: that costs what the whole space holds
     /// after every flush, and whoever asks has found it.
     pub async fn passage(&self, space: Space, id: &ChunkId) -> Result<Option<Passage>, Error> {
         let key = key::chunk(&space, id.version, &id.unit, id.ordinal);
-        let Some(bytes) = store::get(&self.0.db, key).await? else {
+        let Some(bytes) = self.get(key).await? else {
             return Ok(None);
         };
         Ok(Some(Passage {
@@ -256,9 +264,10 @@ impl Snapshot {
         &self,
         prefix: &[u8],
     ) -> Result<Vec<(UnitName, u32, ChunkRecord)>, Error> {
-        let mut rows = Rows::under(&self.0.db, prefix).await?;
+        let store = &self.0.store;
+        let mut rows = store.told(Rows::under(&self.0.db, prefix).await)?;
         let mut records = Vec::new();
-        while let Some((key, bytes)) = rows.next().await? {
+        while let Some((key, bytes)) = store.told(rows.next().await)? {
             let place = key::read_unit(&key).zip(key::read_number(&key));
             let (unit, ordinal) =
                 place.ok_or_else(|| Error::corrupt("chunk", "its key has no place"))?;
@@ -298,7 +307,7 @@ impl Snapshot {
     /// The number a version has in the index, if it says one.
     pub async fn number_of(&self, space: Space, version: VersionId) -> Result<Option<u32>, Error> {
         let key = key::of_version(key::VERSION, &space, version);
-        let bytes = store::get(&self.0.db, key).await?;
+        let bytes = self.get(key).await?;
         let record = bytes.and_then(|bytes| VersionRecord::read(&bytes).ok());
         Ok(record.and_then(|record| record.number))
     }
@@ -314,9 +323,10 @@ impl Snapshot {
     /// Every version something is held of, with its number (`u32::MAX` if it was
     /// sealed without a unit).
     pub async fn versions(&self) -> Result<Vec<(Space, VersionId, u32)>, Error> {
+        let store = &self.0.store;
         let mut versions = Vec::new();
-        let mut rows = Rows::under(&self.0.db, &[key::VERSION]).await?;
-        while let Some((key, bytes)) = rows.next().await? {
+        let mut rows = store.told(Rows::under(&self.0.db, &[key::VERSION]).await)?;
+        while let Some((key, bytes)) = store.told(rows.next().await)? {
             // What cannot be read is for the audit to name.
             let (Ok(record), Some((space, version))) =
                 (VersionRecord::read(&bytes), key::read_version(&key))
@@ -364,7 +374,8 @@ impl Snapshot {
     pub async fn spaces(&self) -> Result<BTreeSet<Space>, Error> {
         let mut spaces = BTreeSet::new();
         for kind in [key::SPACE, key::VERSION, key::CHUNK, key::VECTOR] {
-            self.spaces_under(kind, &mut spaces).await?;
+            let found = self.spaces_under(kind, &mut spaces).await;
+            self.0.store.told(found)?;
         }
         Ok(spaces)
     }

@@ -67,6 +67,17 @@ impl Store {
         }
     }
 
+    /// What was read, or why it could not be. A store that has died answers everything with what
+    /// it died of, which alone reads as if it might pass.
+    pub fn told<T>(&self, read: Result<T, Error>) -> Result<T, Error> {
+        read.map_err(|error| match error {
+            Error::Store { doing, source } if self.db.status().close_reason.is_some() => {
+                Error::StoreStopped { doing, source }
+            }
+            other => other,
+        })
+    }
+
     /// The number that stands for a space in cache keys.
     pub fn tag(&self, space: Space) -> u32 {
         let mut tags = self.tags.lock().expect("nothing panics with it");

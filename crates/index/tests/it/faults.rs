@@ -113,6 +113,36 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     causes.map(|cause| format!("{cause}; ")).collect()
 }
 
+/// Of what was read before and of what was not, however the store puts it.
+async fn everything_says_that_it_has_stopped(index: &Index) {
+    assert!(index.has_stopped());
+    let snapshot = index.snapshot(Flush(0)).await.unwrap();
+    let (all, id) = (live(0..9), version(0));
+    let told = [
+        replace(index, place(space(1), 0, "u"), 1, one("gamma"))
+            .await
+            .err(),
+        replace(index, place(space(7), 2, "u"), 1, one("gamma"))
+            .await
+            .err(),
+        index.has_forgotten(space(1)).await.err(),
+        snapshot
+            .search_vector(space(7), &[1.0, 0.0], &all, 9)
+            .await
+            .err(),
+        snapshot.search_text(space(7), "alpha", &all, 9).await.err(),
+        snapshot.chunks_of(space(1), id).await.err(),
+        snapshot.number_of(space(1), id).await.err(),
+        snapshot.texts_of(space(1), id).await.err(),
+        snapshot.versions().await.err(),
+        snapshot.spaces().await.err(),
+    ];
+    for (at, told) in told.into_iter().enumerate() {
+        let told = told.expect("nothing is read from a dead store");
+        assert!(told.is_stopped() && !told.is_transient(), "{at}: {told:?}");
+    }
+}
+
 async fn a_disk_that_refuses_is_an_error_and_what_was_acknowledged_is_kept(why: ErrorKind) {
     let folder = tempfile::tempdir().unwrap();
     let disk = Disk::in_folder(folder.path(), why);
@@ -131,8 +161,7 @@ async fn a_disk_that_refuses_is_an_error_and_what_was_acknowledged_is_kept(why: 
     assert!(matches!(told, Error::Writes(_)), "{told:?}");
     let cause = std::io::Error::from(why).to_string();
     assert!(with_causes(&told).contains(&cause), "{told:?}");
-    let refused = replace(&index, place(space(1), 2, "u"), 1, one("gamma")).await;
-    assert!(refused.is_err());
+    everything_says_that_it_has_stopped(&index).await;
     assert!(
         index.close().await.is_err(),
         "closing tells that something was lost"
