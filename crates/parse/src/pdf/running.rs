@@ -1,6 +1,6 @@
 //! Which lines near the edges run from page to page: the same words, or the number of the page.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::edge::{EdgeLine, NUMBER};
 
@@ -13,10 +13,8 @@ const TELLING: usize = 5;
 pub(super) fn running_lines(lines: &[EdgeLine]) -> Vec<bool> {
     let repeated = repeats(lines);
     let offsets = counting_slots(lines);
-    let numbered = |line: &EdgeLine| {
-        let offset = offsets.get(&line.slot);
-        offset.is_some_and(|offset| offsets_of(line).any(|own| own == *offset))
-    };
+    let numbered =
+        |line: &EdgeLine| offsets_of(line).any(|offset| offsets.contains(&(line.slot, offset)));
     let running = lines.iter().zip(repeated);
     running
         .map(|(line, repeated)| repeated || numbered(line))
@@ -24,8 +22,9 @@ pub(super) fn running_lines(lines: &[EdgeLine]) -> Vec<bool> {
 }
 
 /// Heights where most lines begin or end with a number that counts with the pages, whatever
-/// their words are, and how far that number is from the page's own.
-fn counting_slots(lines: &[EdgeLine]) -> HashMap<i32, i64> {
+/// their words are, and how far that number is from the page's own. At one height both ends may
+/// count, each on pages of its own.
+fn counting_slots(lines: &[EdgeLine]) -> HashSet<(i32, i64)> {
     let mut all: HashMap<i32, usize> = HashMap::new();
     let mut alike: HashMap<(i32, i64), usize> = HashMap::new();
     for line in lines {

@@ -228,3 +228,20 @@ fn a_document_of_page_numbers_alone_says_that_it_holds_no_text() {
     };
     assert!(warning.message.starts_with("the document holds no text"));
 }
+
+#[test]
+fn heads_that_count_at_either_end_are_all_furniture() {
+    let names = ["Alder", "Birch", "Cedar", "Dogwood", "Elm", "Fir", "Gorse"];
+    let names = names.into_iter().chain(["Hazel", "Ivy"]).enumerate();
+    let parsed = pages(names.map(|(at, name)| {
+        let sheet = at + 1;
+        let head = match sheet % 3 {
+            0 => format!("{name} of the wood {}", sheet + 1),
+            1 => format!("{sheet} {name} of the wood {}", sheet + 1),
+            _ => format!("{sheet} {name} of the wood"),
+        };
+        let text = (0..30).map(|at| line(10, 660 - 14 * at, "words of the miller and his wheel"));
+        line(12, 750, &head) + &text.collect::<String>()
+    }));
+    assert_eq!(furniture(&parsed).len(), 9, "{}", parsed.text);
+}
