@@ -2,14 +2,15 @@
 //!
 //! A page may unpack so much and no more: beyond that it is lost, and a gap says so. All
 //! streams of the file together, each counted once however often it is drawn, keep to the
-//! budget of the document. Deflated data is counted while it comes out; what a file says of
-//! its own sizes is never believed. The few other packings are counted once they are out.
+//! budget of the document. Data is counted while it comes out; what a file says of its own
+//! sizes is never believed. The few packings hayro undoes are counted once they are out.
 
 use std::collections::HashSet;
 
 use flate2::{Decompress, FlushDecompress, Status};
 use hayro_syntax::object::{Array, Dict, Name, Object, ObjectIdentifier, Stream};
 
+use super::packing::{self, Ended};
 use crate::{Budget, Error, Limits};
 
 /// The instructions of a full page of print take kilobytes, those of a map some megabytes.
@@ -84,13 +85,14 @@ impl Inflater {
     /// A stream's bytes; none if they are beyond a budget or not to be made out.
     pub(super) fn unpack(&mut self, stream: &Stream<'_>) -> Option<Vec<u8>> {
         let room = self.of_page.min(self.left);
-        let (bytes, whole) = if is_deflated(stream) {
-            deflated(stream, room)
-        } else {
-            let bytes = stream.decoded_data().map(std::borrow::Cow::into_owned);
-            // A packing that is unknown is passed over, and its bytes are taken for plain ones.
-            let whole = bytes.is_ok() && names(stream).iter().all(|name| is_known(name));
-            (bytes.unwrap_or_default(), whole)
+        let (bytes, whole) = match packings(stream) {
+            Some(packings) => unpacked(stream, &packings, room),
+            None => {
+                let bytes = stream.decoded_data().map(std::borrow::Cow::into_owned);
+                // A packing that is unknown is passed over, and its bytes are taken for plain ones.
+                let whole = bytes.is_ok() && names(stream).iter().all(|name| is_known(name));
+                (bytes.unwrap_or_default(), whole)
+            }
         };
         self.damaged |= !whole;
         self.count(stream, bytes.len() as u64)?;
@@ -111,8 +113,11 @@ impl Inflater {
     }
 }
 
-/// Whether it is packed by deflation only, once or several times over.
-fn is_deflated(stream: &Stream<'_>) -> bool {
+/// Undoes one packing, up to so many bytes and perhaps a few more.
+type Packing = fn(&[u8], u64) -> (Vec<u8>, Ended);
+
+/// What the stream is packed by, if all of it is undone here.
+fn packings(stream: &Stream<'_>) -> Option<Vec<Packing>> {
     let dict = stream.dict();
     let plain = |params: Dict<'_>| params.get::<i32>(b"Predictor").is_none_or(|p| p <= 1);
     let one = dict.get::<Dict<'_>>(b"DecodeParms").is_none_or(plain);
@@ -120,27 +125,23 @@ fn is_deflated(stream: &Stream<'_>) -> bool {
         let mut all = all.iter::<Object<'_>>();
         all.all(|params| params.into_dict().is_none_or(plain))
     });
-    let names = names(stream);
-    one && several && !names.is_empty() && names.iter().all(|name| is_flate(name))
+    let names = names(stream).into_iter().filter(|_| one && several);
+    let packings: Option<Vec<Packing>> = names.map(|name| packing(&name)).collect();
+    packings.filter(|packings| !packings.is_empty())
 }
 
-fn is_flate(name: &[u8]) -> bool {
-    matches!(name, b"FlateDecode" | b"Fl")
+fn packing(name: &[u8]) -> Option<Packing> {
+    match name {
+        b"FlateDecode" | b"Fl" => Some(inflate),
+        b"ASCII85Decode" | b"A85" => Some(packing::base85),
+        b"ASCIIHexDecode" | b"AHx" => Some(packing::hex),
+        b"RunLengthDecode" | b"RL" => Some(packing::runs),
+        _ => None,
+    }
 }
 
 fn is_known(name: &[u8]) -> bool {
-    const OTHERS: [&[u8]; 9] = [
-        b"LZWDecode",
-        b"LZW",
-        b"ASCII85Decode",
-        b"A85",
-        b"ASCIIHexDecode",
-        b"AHx",
-        b"RunLengthDecode",
-        b"RL",
-        b"Crypt",
-    ];
-    is_flate(name) || OTHERS.contains(&name)
+    packing(name).is_some() || matches!(name, b"LZWDecode" | b"LZW" | b"Crypt")
 }
 
 fn names(stream: &Stream<'_>) -> Vec<Vec<u8>> {
@@ -153,24 +154,22 @@ fn names(stream: &Stream<'_>) -> Vec<Vec<u8>> {
     several.map(|name| name.to_vec()).collect()
 }
 
-/// One byte more than there is room for, at most: enough to tell. And whether that is all.
-fn deflated(stream: &Stream<'_>, room: u64) -> (Vec<u8>, bool) {
+/// A few bytes more than there is room for, at most: enough to tell. And whether that is all.
+fn unpacked(stream: &Stream<'_>, packings: &[Packing], room: u64) -> (Vec<u8>, bool) {
     let mut bytes = stream.raw_data().into_owned();
-    let mut whole = true;
-    for _ in names(stream) {
-        let (inflated, ended) = inflate(&bytes, room + 1);
-        bytes = inflated;
-        whole &= ended == Ended::Well || ended == Ended::Early && is_tidy(&bytes);
+    if bytes.is_empty() {
+        let is_blank = stream.dict().get::<u32>(b"Length") == Some(0);
+        return (bytes, is_blank);
     }
+    let mut all = Ended::Well;
+    for packing in packings {
+        let (inner, ended) = packing(&bytes, room + 1);
+        bytes = inner;
+        // What came to its own end lacks nothing, though what it was packed in has none.
+        all = if all == Ended::Wrong { all } else { ended };
+    }
+    let whole = all == Ended::Well || all == Ended::Early && is_tidy(&bytes);
     (bytes, whole)
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ended {
-    Well,
-    /// There is less of it than it says.
-    Early,
-    Wrong,
 }
 
 /// What stands before the data itself, to say of what kind it is.

@@ -29,6 +29,8 @@ mod marks;
 
 mod path;
 
+mod packing;
+
 mod inflate;
 
 mod fields;

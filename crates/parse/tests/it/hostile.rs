@@ -150,6 +150,51 @@ fn a_page_that_is_damaged_is_read_as_far_as_it_goes_and_disclosed() {
     assert_eq!((first_lines, last_lines), (5, 3));
 }
 
+/// A page of this stream, packed as the filters say.
+fn page_of(filters: &str, stream: &[u8]) -> Vec<u8> {
+    let head = format!("<</Filter[{filters}]/Length {}>>stream\n", stream.len());
+    let text = |text: &str| text.as_bytes().to_vec();
+    samples::pdf::file(&[
+        text("<</Type/Catalog/Pages 2 0 R>>"),
+        text("<</Type/Pages/Kids[3 0 R]/Count 1>>"),
+        text(
+            "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R\
+             /Resources<</Font<</F 5 0 R>>>>>>",
+        ),
+        [head.as_bytes(), stream, b"\nendstream"].concat(),
+        text("<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"),
+    ])
+}
+
+#[test]
+fn a_page_cut_short_in_a_packing_of_letters_is_disclosed() {
+    let lines = (0..60).map(|n| format!("BT /F 9 Tf 72 {} Td (Line {n}.) Tj ET\n", 750 - 12 * n));
+    let packed = deflated(&lines.collect::<String>());
+    let letters: String = packed.iter().map(|byte| format!("{byte:02x}")).collect();
+    let letters = letters + ">";
+    let runs: Vec<u8> = packed
+        .chunks(100)
+        .flat_map(|run| [&[run.len() as u8 - 1], run].concat())
+        .collect();
+    for (filters, stream) in [
+        ("/ASCIIHexDecode/FlateDecode", letters.as_bytes()),
+        ("/RunLengthDecode/FlateDecode", &runs[..]),
+    ] {
+        let whole = parse_as("a.pdf", &page_of(filters, stream)).unwrap();
+        assert_eq!(whole.gaps, [], "{filters}");
+        assert!(whole.text.contains("Line 59."));
+        let cut = parse_as("a.pdf", &page_of(filters, &stream[..stream.len() / 2])).unwrap();
+        assert_eq!(cut.gaps.len(), 1, "{filters}");
+        assert!(cut.text.contains("Line 1."));
+    }
+}
+
+#[test]
+fn a_page_of_which_nothing_is_written_is_blank_and_not_damaged() {
+    let parsed = parse_as("a.pdf", &page_of("/FlateDecode", b"")).unwrap();
+    assert_eq!(parsed.gaps, []);
+}
+
 #[test]
 fn a_page_whose_packing_or_instructions_are_unknown_is_disclosed() {
     let page = |contents: &str| {
