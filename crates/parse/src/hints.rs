@@ -24,8 +24,17 @@ impl Hints {
         by_name.or_else(|| of_media_type(self.media_type.as_deref()?))
     }
 
+    /// Whether the name ends in that of a kind of file, known or not: `12.3` does not.
+    pub(crate) fn has_extension(&self) -> bool {
+        let is_kind = |extension: String| {
+            let mut letters = extension.chars();
+            letters.clone().any(char::is_alphabetic) && !letters.any(char::is_whitespace)
+        };
+        self.extension().is_some_and(is_kind)
+    }
+
     fn extension(&self) -> Option<String> {
-        let name = self.filename.as_deref()?;
+        let name = self.filename.as_deref()?.rsplit(['/', '\\']).next()?;
         let (_, extension) = name.rsplit_once('.')?;
         Some(extension.to_ascii_lowercase())
     }

@@ -1,5 +1,7 @@
 //! Tells formats apart by what is in the file.
 
+use std::collections::BTreeSet;
+
 use crate::encoding::{self, Decoded};
 use crate::{Error, Format, Hints, archive};
 
@@ -127,7 +129,8 @@ fn of_text(sample: &Decoded, hints: &Hints) -> Format {
         // What claims to be something else but is text is read as the text it is.
         None if looks_like_fragment(text) => Format::Html,
         _ if looks_like_csv(text) => Format::Csv,
-        _ if looks_like_markdown(text) => Format::Markdown,
+        // A source or a configuration has comments that look like titles.
+        _ if !hints.has_extension() && looks_like_markdown(text) => Format::Markdown,
         _ => Format::Text,
     }
 }
@@ -297,18 +300,48 @@ fn looks_like_csv(text: &str) -> bool {
     })
 }
 
+/// Signs enough, of two kinds at least: `# ` alone is how scripts begin their comments.
 fn looks_like_markdown(text: &str) -> bool {
     let (mut signs, mut lines) = (0, 0);
-    for line in text.lines().take(400) {
+    let mut kinds = BTreeSet::new();
+    let mut all = text.lines().take(400).peekable();
+    while let Some(line) = all.next() {
         lines += 1;
-        let strong = line.starts_with("```")
-            || line.starts_with("# ")
-            || line.starts_with("## ")
-            || line.starts_with("### ")
-            || line.starts_with("- [")
-            || line.contains("](http");
-        signs +=
-            usize::from(strong) * 2 + usize::from(line.starts_with("- ") || line.contains("**"));
+        let is_alone = all.peek().is_none_or(|next| next.trim().is_empty());
+        if let Some((kind, weight)) = sign(line, is_alone) {
+            signs += weight;
+            kinds.insert(kind);
+        }
     }
-    signs >= 4 && signs * 25 >= lines
+    !text.starts_with("#!") && kinds.len() >= 2 && signs >= 4 && signs * 25 >= lines
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Sign {
+    Title,
+    Section,
+    Fence,
+    Task,
+    Link,
+    Item,
+    Bold,
+}
+
+fn sign(line: &str, is_alone: bool) -> Option<(Sign, usize)> {
+    let is_section = line.starts_with("## ") || line.starts_with("### ");
+    if line.starts_with("```") {
+        Some((Sign::Fence, 2))
+    } else if line.starts_with("# ") {
+        Some((Sign::Title, 2))
+    } else if is_section && is_alone {
+        Some((Sign::Section, 2))
+    } else if line.starts_with("- [") {
+        Some((Sign::Task, 2))
+    } else if line.contains("](http") {
+        Some((Sign::Link, 2))
+    } else if line.starts_with("- ") {
+        Some((Sign::Item, 1))
+    } else {
+        line.contains("**").then_some((Sign::Bold, 1))
+    }
 }

@@ -69,3 +69,30 @@ fn a_piece_of_a_page_is_one_without_a_name_too() {
     let readme = b"<div align=\"center\">Mill</div>\n\n# Mill\n\n## Use\n\n- [x] done\n";
     assert_is(Format::Markdown, "README", readme);
 }
+
+#[test]
+fn sources_and_settings_are_read_as_they_stand() {
+    let script = "# Settings of the mill\n# All of them\n\n# a helper\ndef __init__(self, *args, **kwargs):\n    y = [i][j]\n";
+    let settings =
+        "# Default values\n# for the mill\nlist:\n- one\n- two\nglob: \"*.txt\"\n# last\n";
+    for name in ["a.py", "mill.d/a.conf", ".millrc"] {
+        assert_is(Format::Text, name, script.as_bytes());
+    }
+    assert_eq!(read("a.yaml", settings.as_bytes()).text, settings.trim());
+    let recipe =
+        b"# comment\n# another\nFROM debian:12\n# three\nRUN apt-get update *foo* *bar*\n# four\n";
+    assert_is(Format::Text, "Dockerfile", recipe);
+    assert_is(
+        Format::Text,
+        "run",
+        b"#!/bin/sh\n# One\n\n## Two\n\n- [ x ]\n",
+    );
+}
+
+#[test]
+fn what_is_written_as_markdown_is_told_by_more_than_its_titles() {
+    let readme = b"# Mill\n\nOf mills.\n\n## Use\n\n- grind\n- sift\n";
+    for name in ["README", "docs.d/README", "Notes 1.2"] {
+        assert_is(Format::Markdown, name, readme);
+    }
+}
