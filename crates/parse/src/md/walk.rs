@@ -3,9 +3,7 @@
 use std::ops::Range;
 
 use model::{AtomKind, Table};
-use pulldown_cmark::{
-    BrokenLink, CodeBlockKind, CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd,
-};
+use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use super::{Segment, front_matter, html_text};
 use crate::builder::{Leads, Piece, TextBuilder};
@@ -23,13 +21,9 @@ pub(super) fn segment(
     limits: &Limits,
     out: &mut TextBuilder,
 ) -> Result<(), Error> {
-    let mut named = |link: BrokenLink<'_>| match link.link_type {
-        // Its target may stand in another segment; the words are what counts.
-        LinkType::Reference | LinkType::Collapsed => Some((CowStr::from(""), CowStr::from(""))),
-        _ => None,
-    };
-    let parser =
-        Parser::new_with_broken_link_callback(&segment.text, options(is_first), Some(&mut named));
+    // A link to a label that is defined nowhere stands as it is written, brackets and all: so
+    // does one whose label is defined in another segment, which nothing here can know.
+    let parser = Parser::new_ext(&segment.text, options(is_first));
     let mut walk = Walk::new(segment, limits, out);
     for (event, range) in parser.into_offset_iter() {
         walk.event(event, &range)?;

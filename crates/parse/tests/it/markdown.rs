@@ -61,3 +61,13 @@ fn tags_within_a_word_do_not_divide_it() {
     let text = "H<sub>2</sub>O is un<b>believ</b>able<br>wet<!-- no -->ness\n";
     assert_eq!(read("a.md", text).text, "H2O is unbelievable wetness");
 }
+
+#[test]
+fn brackets_that_lead_nowhere_keep_both_their_halves() {
+    let text = "Of matrix[i][j], [1][2] and arr[0][].\nSee [words][none], ![alt][none] and [here][k].\n\n[k]: https://example.org/k\n";
+    let parsed = read("a.md", text);
+    let expected =
+        "Of matrix[i][j], [1][2] and arr[0][]. See [words][none], ![alt][none] and here.";
+    assert_eq!(parsed.text, expected);
+    assert_eq!(parsed.atoms[0].links.len(), 1);
+}
