@@ -118,7 +118,13 @@ fn of_text(sample: &Decoded, hints: &Hints) -> Format {
         return Format::Html;
     }
     let suggested = hints.suggested();
-    if looks_like_mail(text) && !matches!(suggested, Some(Format::Markdown | Format::Csv)) {
+    let is_mail = match suggested {
+        Some(Format::Markdown | Format::Csv) => false,
+        // A memo has a sender and a subject as well.
+        Some(Format::Text) => looks_like_mail(text) && has_field_of_mails_only(text),
+        _ => looks_like_mail(text),
+    };
+    if is_mail {
         return Format::Eml;
     }
     if let Some(json) = looks_like_json(text, suggested) {
@@ -202,7 +208,19 @@ fn looks_like_fragment(text: &str) -> bool {
     is_tag && BLOCKS.contains(&&*name) && ends() && !looks_like_markdown(text)
 }
 
-/// A mail begins with header fields, some of which only mails have.
+/// Fields of mails and of other letters, …
+const LETTER_FIELDS: &[&str] = &["from", "to", "date", "subject"];
+/// … and those that only mails have.
+const MAIL_FIELDS: &[&str] = &[
+    "message-id",
+    "received",
+    "mime-version",
+    "return-path",
+    "delivered-to",
+    "content-type",
+];
+
+/// A mail begins with header fields, some of which tell it.
 fn looks_like_mail(text: &str) -> bool {
     let mut telling = 0;
     for line in text.lines().take(60) {
@@ -222,21 +240,16 @@ fn looks_like_mail(text: &str) -> bool {
         if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
             return false;
         }
-        const TELLING: &[&str] = &[
-            "from",
-            "to",
-            "date",
-            "subject",
-            "message-id",
-            "received",
-            "mime-version",
-            "return-path",
-            "delivered-to",
-            "content-type",
-        ];
-        telling += usize::from(TELLING.contains(&name.to_ascii_lowercase().as_str()));
+        let is_one = |field: &&str| name.eq_ignore_ascii_case(field);
+        telling += usize::from(LETTER_FIELDS.iter().chain(MAIL_FIELDS).any(is_one));
     }
     telling >= 3
+}
+
+fn has_field_of_mails_only(text: &str) -> bool {
+    let header = text.lines().take_while(|line| !line.is_empty());
+    let mut names = header.filter_map(|line| Some(line.split_once(':')?.0));
+    names.any(|name| MAIL_FIELDS.iter().any(|f| name.eq_ignore_ascii_case(f)))
 }
 
 fn looks_like_json(text: &str, suggested: Option<Format>) -> Option<Format> {

@@ -25,7 +25,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
         .ok_or_else(|| Error::damaged(FORMAT, "it has no header"))?;
     let mut out = TextBuilder::new(input.limits);
     out.title(message.subject().unwrap_or_default());
-    if let Some(date) = message.date() {
+    if let Some(date) = message.date().filter(|date| date.is_valid()) {
         out.property("created", &date.to_rfc3339());
     }
     if let Some(from) = message.from() {
@@ -98,8 +98,8 @@ impl Mail<'_> {
                 lines.push(format!("{name}: {}", written(address)));
             }
         }
-        if let Some(date) = message.date() {
-            lines.push(format!("Date: {}", date.to_rfc3339()));
+        if let Some(date) = date(message) {
+            lines.push(format!("Date: {date}"));
         }
         let fields = [
             HeaderName::From,
@@ -127,6 +127,14 @@ impl Mail<'_> {
             _ => Ok(()),
         }
     }
+}
+
+/// As all mails would write it, or as this one does where that is no date.
+fn date(message: &Message<'_>) -> Option<String> {
+    let raw = || message.header_raw(HeaderName::Date).map(str::trim);
+    let parsed = message.date().filter(|date| date.is_valid());
+    let date = parsed.map(mail_parser::DateTime::to_rfc3339);
+    date.or_else(|| raw().map(str::to_owned))
 }
 
 /// The parts that are the text. Of a text told twice the formatted one is read: it has the

@@ -48,3 +48,13 @@ fn a_mail_that_breaks_off_keeps_its_text() {
     );
     assert_eq!(read(&mail), format!("{SHOWN}Never ended.\n"));
 }
+
+#[test]
+fn a_date_that_is_none_stands_as_it_is_written() {
+    let mail = format!("{HEAD}Date: the ides of March\n\nBeware.\n");
+    let expected = format!(
+        "{}Date: the ides of March\n\nBeware.\n",
+        SHOWN.trim_end().to_owned() + "\n"
+    );
+    assert_eq!(read(&mail), expected);
+}

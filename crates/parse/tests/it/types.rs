@@ -96,3 +96,12 @@ fn what_is_written_as_markdown_is_told_by_more_than_its_titles() {
         assert_is(Format::Markdown, name, readme);
     }
 }
+
+#[test]
+fn a_memo_is_no_mail() {
+    let memo = "To: All staff\nFrom: The Miller\nDate: 12 March 2024\nSubject: Grain\nReference: G-77\n\nText.\n";
+    assert_eq!(read("memo.txt", memo.as_bytes()).text, memo.trim());
+    assert_is(Format::Eml, "memo.eml", memo.as_bytes());
+    let mail = format!("Message-ID: <1@example.org>\n{memo}");
+    assert_is(Format::Eml, "mail.txt", mail.as_bytes());
+}
