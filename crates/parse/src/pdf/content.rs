@@ -20,6 +20,7 @@ use super::glyph::{Content, Face, Glyph, Rect, Ruling};
 use super::inflate::Inflater;
 use super::marks::Marks;
 use super::path::Path;
+use super::spacing;
 use super::strings::decode;
 use super::underscore;
 
@@ -103,6 +104,7 @@ pub(super) fn read_page<'a>(
         out: Content::default(),
     };
     reader.run(&stream, page.resources());
+    spacing::settle(&mut reader.out.glyphs, &reader.fonts.texts);
     reader.marks = Marks::new(hidden);
     for field in fields::filled(page) {
         reader.fill_in(&field, to_page, page.resources());
@@ -286,7 +288,7 @@ impl<'a> Reader<'a, '_> {
             0.0
         };
         // Letters set apart belong together: the distance counts as part of the letter.
-        let advance = width + self.state.char_space.max(0.0);
+        let spacing = self.state.char_space.max(0.0);
         let loaded = self.fonts.get(font);
         let (face, upright, em) = (loaded.face, loaded.upright, loaded.em);
         let full = self.state.ctm * self.text_matrix;
@@ -297,12 +299,14 @@ impl<'a> Reader<'a, '_> {
         } else {
             (-c, -d)
         };
+        let scale = along.0.hypot(along.1) as f32;
         let origin = full * Point::new(0.0, f64::from(self.state.rise));
         let glyph = Glyph {
             text: entry.text,
             x: origin.x as f32,
             y: origin.y as f32,
-            advance: (advance.abs() as f64 * along.0.hypot(along.1)) as f32,
+            advance: (width + spacing).abs() * scale,
+            spacing: spacing * scale,
             size: (f64::from(self.state.size.abs() * em) * c.hypot(d)) as f32,
             angle: along.1.atan2(along.0).to_degrees().round() as i16,
             face,
@@ -440,6 +444,7 @@ impl<'a> Reader<'a, '_> {
             x: x as f32,
             y: y as f32,
             advance: (width * a.hypot(b)) as f32,
+            spacing: 0.0,
             size: (size * c.hypot(d)) as f32,
             angle: b.atan2(a).to_degrees().round() as i16,
             face: Face::default(),

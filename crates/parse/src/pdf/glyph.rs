@@ -45,6 +45,8 @@ pub(super) struct Glyph {
     pub(super) y: f32,
     /// How far the pen moved, along `angle`.
     pub(super) advance: f32,
+    /// How much of that is a distance between letters.
+    pub(super) spacing: f32,
     pub(super) size: f32,
     /// Whole degrees, clockwise; 0 is upright.
     pub(super) angle: i16,

@@ -35,6 +35,8 @@ mod inflate;
 
 mod fields;
 
+mod spacing;
+
 mod content;
 
 mod fragment;

@@ -30,6 +30,7 @@ pub(super) fn between(before: &Glyph, dashes: &[Ruling], next: &Glyph, text: Tex
             text,
             x: dash.from,
             advance: width,
+            spacing: 0.0,
             ..*before
         });
         end = dash.to;

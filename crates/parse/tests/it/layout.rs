@@ -241,3 +241,27 @@ fn signs_that_nobody_knows_are_no_text() {
     let kinds: Vec<_> = parsed.atoms.iter().map(|atom| &atom.kind).collect();
     assert_eq!(kinds, [&AtomKind::Paragraph, &AtomKind::Furniture]);
 }
+
+fn lines_of(content: &str) -> Vec<String> {
+    let parsed = read("a.pdf", &samples::pdf::drawn(content));
+    let texts = parsed
+        .atoms
+        .iter()
+        .map(|atom| &parsed.text[atom.span.bytes()]);
+    texts.map(str::to_owned).collect()
+}
+
+#[test]
+fn gaps_between_words_are_told_from_letters_set_apart() {
+    let over_two = "BT /F 10 Tf 72 700 Td (no conflicts with an) Tj 4 Tc [(yo)400] TJ \
+        0 Tc (ther package) Tj 4 Tc [(,a)400(st)400] TJ 0 Tc (he wheel) Tj ET";
+    assert_eq!(
+        lines_of(over_two),
+        ["no conflicts with any other package, as the wheel"]
+    );
+    let over_three = "BT /F 10 Tf 72 700 Td (o) Tj 4 Tc [(fam)400] TJ 0 Tc (ill) Tj ET";
+    assert_eq!(lines_of(over_three), ["of a mill"]);
+    let title = "BT /F 10 Tf 72 700 Td 5 Tc (LETTERSPACED TITLE) Tj ET \
+        BT /F 10 Tf 0 Tc 72 500 Td (Reach us by ) Tj 4 Tc (FAX) Tj ET";
+    assert_eq!(lines_of(title), ["LETTERSPACED TITLE", "Reach us by FAX"]);
+}
