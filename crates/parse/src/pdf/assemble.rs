@@ -56,11 +56,12 @@ fn text_lines(page: &Folded) -> impl Iterator<Item = Vec<&str>> + Clone {
 
 /// Says which pages hold no text that could be read.
 fn disclose(pages: &[Folded], builder: &mut TextBuilder) {
-    let mut recognised = Vec::new();
+    let (mut recognised, mut pictured) = (Vec::new(), Vec::new());
     for page in pages {
         match page.outcome {
             Outcome::Read => {}
             Outcome::Recognised => recognised.push(page.number),
+            Outcome::Pictured => pictured.push(page.number),
             Outcome::Gap(reason) => builder.gap(Some((page.number, page.number)), reason),
         }
     }
@@ -69,6 +70,12 @@ fn disclose(pages: &[Folded], builder: &mut TextBuilder) {
         builder.warn(format!(
             "the words of {count} scanned pages ({first} to {last}) were recognised from \
              pictures and may be wrong"
+        ));
+    }
+    if let (Some(first), Some(last)) = (pictured.first(), pictured.last()) {
+        let count = pictured.len();
+        builder.warn(format!(
+            "pictures fill most of {count} pages ({first} to {last}); words in them were not read"
         ));
     }
 }

@@ -16,6 +16,9 @@ use super::links::Links;
 use super::order::reading_order;
 use super::scan::{self, Recognised};
 
+/// Lines of a page that is for its pictures: a title, a legend, the number of the page.
+const FEW_LINES: usize = 6;
+
 /// A page's lines in reading order, and what else the layout is told by.
 #[derive(Debug)]
 pub(super) struct PageText {
@@ -51,6 +54,18 @@ impl PageText {
         }
     }
 
+    /// A few lines beside pictures that fill most of the page, and may have words of their own.
+    fn is_mostly_picture(&self) -> bool {
+        let is_outside = |line: &Line| {
+            let (x, y) = (
+                (line.left + line.right) / 2.0,
+                line.baseline - line.size * 0.3,
+            );
+            !self.images.iter().any(|image| image.holds(x, y))
+        };
+        self.lines.len() <= FEW_LINES && self.pictured() > 0.5 && self.lines.iter().all(is_outside)
+    }
+
     /// How much of the page pictures cover, some of them perhaps more than once.
     fn pictured(&self) -> f32 {
         const STEPS: u16 = 32;
@@ -58,10 +73,7 @@ impl PageText {
             return 0.0;
         }
         let middle = |step: u16, of: f32| (f32::from(step) + 0.5) / f32::from(STEPS) * of;
-        let covered = |x: f32, y: f32| {
-            let over = |at: &Rect| at.left <= x && x <= at.right && at.top <= y && y <= at.bottom;
-            self.images.iter().any(over)
-        };
+        let covered = |x: f32, y: f32| self.images.iter().any(|image| image.holds(x, y));
         let places = (0..STEPS).flat_map(|row| (0..STEPS).map(move |column| (column, row)));
         let (width, height) = (self.size.width, self.size.height);
         let seen = places.filter(|(x, y)| covered(middle(*x, width), middle(*y, height)));
@@ -73,14 +85,18 @@ impl PageText {
             Outcome::Gap("the page unpacks to more than a page may hold")
         } else if self.damaged {
             Outcome::Gap("the page is damaged and could not be read to its end")
-        } else if self.is_scan() {
-            match self.recognised {
-                Some(0) => Outcome::Gap(scan::NO_WORDS),
-                Some(_) => Outcome::Recognised,
-                None => Outcome::Gap(scan::PICTURE),
+        } else if let Some(words) = self.recognised {
+            // What was recognised stands in the page's lines: they no longer look like a scan's.
+            match words {
+                0 => Outcome::Gap(scan::NO_WORDS),
+                _ => Outcome::Recognised,
             }
+        } else if self.is_scan() {
+            Outcome::Gap(scan::PICTURE)
         } else if self.unmapped * 3 > self.glyphs && self.glyphs > 30 {
             Outcome::Gap("the page's fonts do not say which characters they print")
+        } else if self.is_mostly_picture() {
+            Outcome::Pictured
         } else {
             Outcome::Read
         }
@@ -106,6 +122,8 @@ pub(super) enum Outcome {
     Read,
     /// A picture whose words were recognised.
     Recognised,
+    /// Read, but for pictures that fill most of it.
+    Pictured,
     /// What is missing of it, and why.
     Gap(&'static str),
 }

@@ -15,6 +15,7 @@ mod markdown;
 mod odt;
 mod office;
 mod papers;
+mod scans;
 mod sheets;
 mod snapshots;
 mod sources;
