@@ -3,10 +3,12 @@
 //! A long file is read in segments that begin where a block surely does, so memory
 //! stays flat; a file of ordinary length is one segment.
 
+mod carried;
 mod front_matter;
 mod html_text;
 mod walk;
 
+use carried::Carried;
 use model::Parsed;
 
 use crate::builder::TextBuilder;
@@ -27,10 +29,9 @@ const END_ANYWHERE: usize = 1 << 20;
 /// Collects lines into segments and reads each when it is complete.
 pub(crate) struct Segments {
     segment: Segment,
-    /// The fence of the code block we are in.
-    fence: Option<(char, usize)>,
-    /// The fence of the one the segment begins in.
-    begun_in: Option<(char, usize)>,
+    carried: Carried,
+    /// What the next segment begins in.
+    begun_in: Memory,
     after_blank: bool,
     is_first: bool,
     limits: Limits,
@@ -64,6 +65,18 @@ impl Segment {
         }
     }
 
+    /// A line from before the segment, once more: it has no place of its own in it.
+    fn repeat(&mut self, line: &str, start: u64) {
+        self.add(Line {
+            text: line,
+            start,
+            end: start,
+            exact: false,
+            cut: false,
+            ends_page: false,
+        });
+    }
+
     /// The source bytes of a range of the text; whole lines where the encoding is not ours.
     pub(crate) fn source(&self, range: &std::ops::Range<usize>) -> (u64, u64) {
         let end = range.start + self.text[range.clone()].trim_end().len();
@@ -92,8 +105,8 @@ impl Segments {
     pub(crate) fn new(from: &Checkpoint, limits: &Limits) -> Self {
         Self {
             segment: Segment::default(),
-            fence: from.memory.fence,
-            begun_in: from.memory.fence,
+            carried: Carried::of(from.memory.fence, from.memory.header.clone()),
+            begun_in: from.memory.clone(),
             after_blank: true,
             is_first: from.source_byte == 0,
             limits: *limits,
@@ -102,7 +115,7 @@ impl Segments {
 
     fn ends_before(&self, line: &str) -> bool {
         let length = self.segment.text.len();
-        let block = self.fence.is_none() && self.after_blank;
+        let block = self.carried.fence().is_none() && self.after_blank;
         let heading = block && line.starts_with('#');
         // An indented line, a list item or a quote may belong to what stands before it.
         let fresh =
@@ -112,26 +125,14 @@ impl Segments {
             || length >= END_ANYWHERE
     }
 
-    fn track_fence(&mut self, line: &str) {
-        let line = line.trim_start();
-        let Some(mark @ ('`' | '~')) = line.chars().next() else {
-            return;
-        };
-        let run = line.chars().take_while(|c| *c == mark).count();
-        match self.fence {
-            None if run >= 3 => self.fence = Some((mark, run)),
-            Some((open, length))
-                if mark == open && run >= length && line[run..].trim().is_empty() =>
-            {
-                self.fence = None;
-            }
-            _ => {}
-        }
-    }
-
     fn flush(&mut self, out: &mut TextBuilder) -> Result<(), Error> {
         let segment = std::mem::take(&mut self.segment);
-        self.begun_in = self.fence;
+        let head = self.carried.head();
+        self.begun_in = Memory {
+            fence: self.carried.fence(),
+            header: (!head.is_empty()).then(|| head.to_vec()),
+            ..Memory::default()
+        };
         if !segment.lines.is_empty() {
             walk::segment(&segment, self.is_first, &self.limits, out)?;
             self.is_first = false;
@@ -142,10 +143,15 @@ impl Segments {
 
 impl Blocks for Segments {
     fn line(&mut self, line: Line<'_>, out: &mut TextBuilder) -> Result<(), Error> {
+        self.carried.expect(line.text);
         if self.ends_before(line.text) {
             self.flush(out)?;
         }
-        self.track_fence(line.text);
+        if self.segment.lines.is_empty() {
+            let head = self.begun_in.header.iter().flatten();
+            head.for_each(|above| self.segment.repeat(above, line.start));
+        }
+        self.carried.track(line.text);
         self.after_blank = line.text.trim().is_empty();
         self.segment.add(line);
         Ok(())
@@ -160,9 +166,6 @@ impl Blocks for Segments {
     }
 
     fn memory(&self) -> Memory {
-        Memory {
-            fence: self.begun_in,
-            ..Memory::default()
-        }
+        self.begun_in.clone()
     }
 }

@@ -51,7 +51,7 @@ fn samples() -> Vec<(Format, Vec<u8>)> {
 }
 
 /// Files that leave something to be remembered beyond a slice.
-fn awkward() -> [(Format, Vec<u8>); 6] {
+fn awkward() -> [(Format, Vec<u8>); 7] {
     let lost: Vec<u8> = (0..9_000)
         .flat_map(|n| match n % 7 {
             0 => b"A line that was \xff lost, in one\n\n\n".to_vec(),
@@ -68,6 +68,10 @@ fn awkward() -> [(Format, Vec<u8>); 6] {
         _ => {
             format!("# Line {n}\n\nof a [file](https://example.org/{n}) whose code has no end\n\n")
         }
+    };
+    let rows = |n: usize| match n {
+        0 => "| Row | Of |\n|---|---|\n".to_owned(),
+        _ => format!("| row {n} | a table that has *no* end |\n"),
     };
     // Told by what comes long after the beginning.
     let late = |n: usize| match n {
@@ -87,6 +91,10 @@ fn awkward() -> [(Format, Vec<u8>); 6] {
         (
             Format::Markdown,
             (0..24_000).map(endless).collect::<String>().into_bytes(),
+        ),
+        (
+            Format::Markdown,
+            (0..60_000).map(rows).collect::<String>().into_bytes(),
         ),
         (
             Format::Text,

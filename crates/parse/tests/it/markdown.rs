@@ -71,3 +71,38 @@ fn brackets_that_lead_nowhere_keep_both_their_halves() {
     assert_eq!(parsed.text, expected);
     assert_eq!(parsed.atoms[0].links.len(), 1);
 }
+
+#[test]
+fn code_and_tables_longer_than_a_segment_stay_what_they_are() {
+    let rows: String = (0..60_000)
+        .map(|n| format!("| row {n} | *{n}* |\n"))
+        .collect();
+    let table = read(
+        "a.md",
+        &format!("| Name | Count |\n|---|---|\n{rows}\nAfter the table.\n"),
+    );
+    let code: String = (0..60_000)
+        .map(|n| format!("# step {n} of *all*\n"))
+        .collect();
+    let code = read("a.md", &format!("```sh\n{code}```\n\nAfter the code.\n"));
+    let is_table =
+        |atom: &model::Atom| matches!(&atom.kind, AtomKind::Table(t) if t.header_rows == 1);
+    let shell = AtomKind::Code {
+        language: Some("sh".to_owned()),
+    };
+    for (parsed, last) in [(&table, "row 59999"), (&code, "# step 59999 of *all*")] {
+        let (after, blocks) = parsed.atoms.split_last().unwrap();
+        assert_eq!(after.kind, AtomKind::Paragraph);
+        assert!(
+            blocks
+                .iter()
+                .all(|atom| atom.kind == shell || is_table(atom))
+        );
+        assert!(blocks.len() > 1 && parsed.text.contains(last));
+    }
+    let total = |atom: &model::Atom| match &atom.kind {
+        AtomKind::Table(table) => table.rows.len() - 1,
+        _ => 0,
+    };
+    assert_eq!(table.atoms.iter().map(total).sum::<usize>(), 60_000);
+}
