@@ -1,7 +1,8 @@
-//! What was filled into the form fields of a page: text, and choices.
+//! What was filled into the form fields of a page, and what was written or stamped on it.
 //!
-//! A field is a note on the page. What it shows is drawn by a form of its own, where whoever
-//! filled it in has drawn it; else there are only the words. What a hostile file claims is
+//! All of them are notes on the page. What one shows is drawn by a form of its own, where whoever
+//! filled it in has drawn it; else there are only the words. Comments, which a reader of the
+//! page does not see until he opens them, are left out. What a hostile file claims is
 //! bounded, and nothing a field would do is done.
 
 use hayro_interpret::kurbo::{Affine, Rect as Area};
@@ -44,15 +45,38 @@ pub(super) fn filled<'a>(page: &Page<'a>) -> Vec<Field<'a>> {
         MaybeRef::NotRef(Object::Dict(note)) => Some(note),
         MaybeRef::NotRef(_) => None,
     });
-    notes.filter_map(|note| field(&note)).collect()
+    notes.filter_map(|note| shown(&note)).collect()
+}
+
+fn shown<'a>(note: &Dict<'a>) -> Option<Field<'a>> {
+    let bits = note.get::<u32>(b"F").unwrap_or(0);
+    if bits & (HIDDEN | NOT_ON_SCREEN) != 0 {
+        return None;
+    }
+    match note.get::<Name<'a>>(b"Subtype").as_deref()? {
+        b"Widget" => field(note),
+        b"FreeText" => {
+            let said = note.get::<Object<'a>>(b"Contents");
+            written(note, said.map(words).unwrap_or_default())
+        }
+        b"Stamp" => written(note, String::new()),
+        _ => None,
+    }
+}
+
+/// What stands on the page itself.
+fn written<'a>(note: &Dict<'a>, said: String) -> Option<Field<'a>> {
+    let area = area(note)?;
+    let drawn = drawn(note, area);
+    Some(Field { area, drawn, said })
+}
+
+fn area(note: &Dict<'_>) -> Option<Area> {
+    let [left, bottom, right, top] = note.get::<[f64; 4]>(b"Rect")?;
+    Some(Area::new(left, bottom, right, top).abs())
 }
 
 fn field<'a>(note: &Dict<'a>) -> Option<Field<'a>> {
-    let is_field = note.get::<Name<'a>>(b"Subtype").as_deref() == Some(b"Widget");
-    let bits = note.get::<u32>(b"F").unwrap_or(0);
-    if !is_field || bits & (HIDDEN | NOT_ON_SCREEN) != 0 {
-        return None;
-    }
     let lineage = lineage(note);
     let kind = lineage.iter().find_map(|of| of.get::<Name<'a>>(b"FT"))?;
     let bits = lineage.iter().find_map(|of| of.get::<u32>(b"Ff"));
@@ -60,8 +84,7 @@ fn field<'a>(note: &Dict<'a>) -> Option<Field<'a>> {
     if !matches!(&*kind, b"Tx" | b"Ch") || is_password {
         return None;
     }
-    let [left, bottom, right, top] = note.get::<[f64; 4]>(b"Rect")?;
-    let area = Area::new(left, bottom, right, top).abs();
+    let area = area(note)?;
     let said = lineage.iter().find_map(|of| of.get::<Object<'a>>(b"V"));
     let said = said.map(words).unwrap_or_default();
     let drawn = drawn(note, area).filter(|_| !said.trim().is_empty());

@@ -96,6 +96,8 @@ mod assemble;
 
 mod xmp;
 
+mod attached;
+
 mod meta;
 
 mod image;
@@ -148,6 +150,9 @@ pub fn parse_shared(
     meta::describe(&pdf, limits, &mut inflater, &mut builder);
     sheets.sizes().for_each(|size| builder.page(size));
     let wanted = options.pages.clone().unwrap_or(0..count);
+    if wanted.contains(&0) {
+        attached::disclose(&pdf, &mut builder);
+    }
     let skipped: BTreeSet<u32> = options.skip.iter().copied().collect();
     let destinations = Destinations::of(&pdf, &sheets);
     let mut reader = Reader {

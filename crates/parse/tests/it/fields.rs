@@ -6,6 +6,11 @@ use parse::{Hints, Limits};
 fn form(content: &str, fields: &[&str]) -> Parsed {
     let stream =
         |content: &str| format!("<</Length {}>>stream\n{content}\nendstream", content.len());
+    let drawn = |content: &str| {
+        let dict = "/Subtype/Form/BBox[0 0 200 30]/Resources<</Font<</F 5 0 R>>>>";
+        let length = content.len();
+        format!("<<{dict}/Length {length}>>stream\n{content}\nendstream")
+    };
     let bytes = samples::pdf::file(&[
         "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
         "<</Type/Pages/Kids[3 0 R]/Count 1>>".to_owned(),
@@ -16,6 +21,7 @@ fn form(content: &str, fields: &[&str]) -> Parsed {
         ),
         stream(content),
         "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>".to_owned(),
+        drawn("BT /F 20 Tf 2 4 Td (APPROVED) Tj ET"),
     ]);
     let hints = Hints::of_filename("a.pdf");
     parse::parse(&bytes, &hints, &Limits::default()).unwrap()
@@ -42,6 +48,44 @@ fn words_of_fields_stand_behind_their_labels() {
     );
     let page = parsed.atoms[0].boxes[0].page;
     assert_eq!(page, 1);
+}
+
+#[test]
+fn what_is_typed_or_stamped_on_a_page_is_read_where_it_stands() {
+    let stamp = "<</Subtype/Stamp/Contents(a remark)/Rect[300 400 500 430]/AP<</N 6 0 R>>>>";
+    let parsed = form(
+        LABELS,
+        &[
+            "<</Subtype/FreeText/Contents(Anna Miller)/Rect[105 696 300 712]>>",
+            "<</Subtype/FreeText/F 2/Contents(hidden)/Rect[105 636 300 652]>>",
+            stamp,
+        ],
+    );
+    let words: Vec<&str> = parsed.text.split_whitespace().collect();
+    assert_eq!(
+        words.join(" "),
+        "Name: Anna Miller Remarks: Signed by hand. APPROVED"
+    );
+}
+
+#[test]
+fn files_a_document_carries_are_named_as_not_read() {
+    let bytes = samples::pdf::file(&[
+        "<</Type/Catalog/Pages 2 0 R/Names<</EmbeddedFiles<</Kids[<</Names[(a)<</F(mill.csv)>>\
+         (grain.txt)null]>>]>>>>>>",
+        "<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]>>",
+    ]);
+    let parsed = parse::parse(&bytes, &Hints::default(), &Limits::default()).unwrap();
+    let said = parsed
+        .warnings
+        .iter()
+        .map(|warning| warning.message.as_str());
+    let said: Vec<&str> = said.collect();
+    assert!(
+        said.contains(&"attachments were not read: mill.csv, grain.txt"),
+        "{said:?}"
+    );
 }
 
 #[test]
