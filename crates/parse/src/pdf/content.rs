@@ -313,7 +313,9 @@ impl<'a> Reader<'a, '_> {
             artifact: self.marks.artifact(),
         };
         let printed = self.marks.visible() && glyph.size > 0.1;
-        if printed && self.paper.holds(glyph.x, glyph.y) {
+        let length = self.fonts.texts.get(entry.text).len();
+        let printed = printed && self.paper.holds(glyph.x, glyph.y);
+        if printed && self.inflater.prints(length) {
             if !self.dashes.is_empty() {
                 self.draw_underscores(&glyph);
             }

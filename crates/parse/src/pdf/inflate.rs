@@ -1,4 +1,4 @@
-//! What a page prints, unpacked under two budgets.
+//! What a page prints, unpacked under two budgets, and how much text it may come to.
 //!
 //! A page may unpack so much and no more: beyond that it is lost, and a gap says so. All
 //! streams of the file together, each counted once however often it is drawn, keep to the
@@ -15,6 +15,8 @@ use crate::{Budget, Error, Limits};
 
 /// The instructions of a full page of print take kilobytes, those of a map some megabytes.
 const PAGE_BYTES: u64 = 64 << 20;
+/// A full page of print is some kilobytes of text. A font may claim that a letter is a book.
+const PAGE_TEXT: u64 = 4 << 20;
 /// Forms drawn by one page. Forms that draw forms double with every level.
 const PAGE_FORMS: u32 = 20_000;
 
@@ -24,6 +26,7 @@ pub(super) struct Inflater {
     left: u64,
     of_page: u64,
     forms: u32,
+    text: u64,
     counted: HashSet<ObjectIdentifier>,
     spent: bool,
     damaged: bool,
@@ -36,6 +39,7 @@ impl Inflater {
             left: limits.inflated_bytes,
             of_page: 0,
             forms: 0,
+            text: 0,
             counted: HashSet::new(),
             spent: false,
             damaged: false,
@@ -46,6 +50,7 @@ impl Inflater {
     pub(super) fn turn(&mut self) {
         self.of_page = PAGE_BYTES.min(self.limit);
         self.forms = PAGE_FORMS;
+        self.text = PAGE_TEXT;
         self.spent = false;
         self.damaged = false;
     }
@@ -74,6 +79,13 @@ impl Inflater {
             budget: Budget::InflatedBytes,
             limit: self.limit,
         })
+    }
+
+    /// Whether the page at hand may print so many bytes of text more.
+    pub(super) fn prints(&mut self, bytes: usize) -> bool {
+        let left = self.text.checked_sub(bytes as u64);
+        self.text = left.or_else(|| self.stop()).unwrap_or(0);
+        left.is_some()
     }
 
     /// A form's instructions.

@@ -274,6 +274,42 @@ fn pages_that_unpack_to_too_much_together_are_refused() {
 }
 
 #[test]
+fn a_page_whose_letters_are_books_costs_that_page() {
+    let page = |content: &str| {
+        format!(
+            "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents {content} 0 R\
+             /Resources<</Font<</F 7 0 R/G 8 0 R>>>>>>"
+        )
+    };
+    let stream = |content: &str| {
+        let length = content.len();
+        format!("<</Length {length}>>stream\n{content}\nendstream")
+    };
+    let meaning = format!(
+        "1 begincodespacerange <00> <ff> endcodespacerange 1 beginbfchar <61> <{}> endbfchar",
+        "0041".repeat(250)
+    );
+    let books = format!("BT /G 1 Tf 72 700 Td ({}) Tj ET", "a".repeat(400_000));
+    let objects = [
+        "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
+        "<</Type/Pages/Kids[3 0 R 4 0 R]/Count 2>>".to_owned(),
+        page("5"),
+        page("6"),
+        stream("BT /F 12 Tf 72 700 Td (Plain words) Tj ET"),
+        stream(&books),
+        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>".to_owned(),
+        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/FirstChar 97/LastChar 97/Widths[0]\
+         /ToUnicode 9 0 R>>"
+            .to_owned(),
+        stream(&meaning),
+    ];
+    let parsed = parse_as("a.pdf", &samples::pdf::file(&objects)).unwrap();
+    assert!(parsed.text.starts_with("Plain words"));
+    let gaps: Vec<_> = parsed.gaps.iter().map(|gap| gap.pages).collect();
+    assert_eq!(gaps, [Some((2, 2))]);
+}
+
+#[test]
 fn forms_that_double_with_every_level_come_to_an_end() {
     let draws = |next: usize, content: &str| {
         let length = content.len();
