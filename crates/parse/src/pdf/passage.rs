@@ -71,7 +71,7 @@ impl Layout {
 
     /// Grids first, then what stands in columns without one; all else is blocks of lines.
     fn blocks(&self, page: u32, lines: Vec<Line>, rulings: &[Ruling]) -> Vec<Block> {
-        let ruled = table::find(lines, rulings).into_iter();
+        let ruled = table::find(lines, rulings, &self.vocabulary).into_iter();
         let runs = ruled.flat_map(|run| match run {
             Run::Lines(lines) => aligned::find(lines, rulings),
             table => vec![table],

@@ -8,6 +8,7 @@ use model::Table;
 use super::fragment::Fragment;
 use super::glyph::{Rect, Ruling};
 use super::line::Line;
+use super::prose::{self, Vocabulary};
 
 /// How far apart rulings may be and still meet.
 const TOUCH: f32 = 2.5;
@@ -27,7 +28,7 @@ struct Grid {
     columns: Vec<f32>,
 }
 
-pub(super) fn find(lines: Vec<Line>, rulings: &[Ruling]) -> Vec<Run> {
+pub(super) fn find(lines: Vec<Line>, rulings: &[Ruling], vocabulary: &Vocabulary) -> Vec<Run> {
     let mut grids = grids(rulings);
     grids.retain(|grid| grid.holds_table(&lines));
     let mut runs: Vec<Run> = Vec::new();
@@ -52,7 +53,7 @@ pub(super) fn find(lines: Vec<Line>, rulings: &[Ruling]) -> Vec<Run> {
     }
     for (grid, at) in grids.iter().zip(places) {
         if let Some(Run::Table(table, inside)) = at.map(|at| &mut runs[at]) {
-            *table = grid.table(inside);
+            *table = grid.table(inside, vocabulary);
         }
     }
     runs
@@ -140,7 +141,7 @@ impl Grid {
             .filter(|line| self.holds(line))
             .cloned()
             .collect();
-        let cells = self.table(&inside).rows;
+        let cells = self.table(&inside, &Vocabulary::default()).rows;
         let all: usize = cells.iter().map(Vec::len).sum();
         let filled = cells
             .iter()
@@ -150,7 +151,7 @@ impl Grid {
         filled >= 4 && filled * 3 >= all && cells.iter().all(|row| row.len() >= 2)
     }
 
-    fn table(&self, lines: &[Line]) -> Table {
+    fn table(&self, lines: &[Line], vocabulary: &Vocabulary) -> Table {
         let (rows, columns) = (self.rows.len() - 1, self.columns.len() - 1);
         let mut words: Vec<Vec<Vec<&Fragment>>> = vec![vec![Vec::new(); columns]; rows];
         for part in lines.iter().flat_map(|line| &line.parts) {
@@ -160,12 +161,7 @@ impl Grid {
                 words[row][column].push(part);
             }
         }
-        let cell = |mut words: Vec<&Fragment>| {
-            let row = |word: &Fragment| (word.baseline / word.size.max(1.0) * 1.5).round();
-            words.sort_by(|a, b| row(a).total_cmp(&row(b)).then(a.left.total_cmp(&b.left)));
-            let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-            texts.join(" ")
-        };
+        let cell = |words: Vec<&Fragment>| cell(words, vocabulary);
         let rows = words
             .into_iter()
             .map(|row| row.into_iter().map(cell).collect());
@@ -176,6 +172,18 @@ impl Grid {
             rows,
         }
     }
+}
+
+/// The text of a cell, line by line.
+fn cell(mut words: Vec<&Fragment>, vocabulary: &Vocabulary) -> String {
+    let row = |word: &Fragment| (word.baseline / word.size.max(1.0) * 1.5).round();
+    words.sort_by(|a, b| row(a).total_cmp(&row(b)).then(a.left.total_cmp(&b.left)));
+    let mut text = String::new();
+    for line in words.chunk_by(|a, b| row(a) == row(b)) {
+        let line: Vec<&str> = line.iter().map(|word| word.text.as_str()).collect();
+        prose::append(&mut text, &line.join(" "), vocabulary);
+    }
+    text
 }
 
 /// Between which two edges a place lies.

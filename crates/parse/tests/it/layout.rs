@@ -265,3 +265,26 @@ fn gaps_between_words_are_told_from_letters_set_apart() {
         BT /F 10 Tf 0 Tc 72 500 Td (Reach us by ) Tj 4 Tc (FAX) Tj ET";
     assert_eq!(lines_of(title), ["LETTERSPACED TITLE", "Reach us by FAX"]);
 }
+
+/// The rulings of a table whose rows and columns end here.
+fn grid(rows: &[u16], columns: &[u16]) -> String {
+    let ends = |edges: &[u16]| (edges[0], edges[edges.len() - 1]);
+    let ((top, bottom), (left, right)) = (ends(rows), ends(columns));
+    let level = rows
+        .iter()
+        .map(|y| format!("{left} {y} m {right} {y} l S "));
+    let upright = columns
+        .iter()
+        .map(|x| format!("{x} {top} m {x} {bottom} l S "));
+    level.chain(upright).collect()
+}
+
+#[test]
+fn a_word_broken_in_a_cell_is_one() {
+    let words = at(76, 705, "Key") + &at(156, 705, "Meaning") + &at(76, 685, "alpha");
+    let cell = at(156, 685, "a respect-") + &at(156, 671, "able miller") + &at(76, 645, "end");
+    let page =
+        words + &cell + &at(156, 645, "of it") + &grid(&[720, 700, 660, 640], &[70, 150, 300]);
+    let parsed = read("a.pdf", &samples::pdf::drawn(&page));
+    assert_eq!(tables(&parsed)[0][1], ["alpha", "a respectable miller"]);
+}
