@@ -12,6 +12,8 @@ use super::prose::{self, Vocabulary};
 
 /// How far apart rulings may be and still meet.
 const TOUCH: f32 = 2.5;
+/// Words of one sentence stand no further apart, in font sizes.
+const WORDS_APART: f32 = 0.5;
 /// Beyond this, rulings are a drawing.
 const MAX_RULINGS: usize = 3000;
 
@@ -26,6 +28,7 @@ pub(super) enum Run {
 struct Grid {
     rows: Vec<f32>,
     columns: Vec<f32>,
+    uprights: Vec<Ruling>,
 }
 
 pub(super) fn find(lines: Vec<Line>, rulings: &[Ruling], vocabulary: &Vocabulary) -> Vec<Run> {
@@ -93,6 +96,7 @@ fn grids(rulings: &[Ruling]) -> Vec<Grid> {
         .map(|name| Grid {
             rows: edges(name, true),
             columns: edges(name, false),
+            uprights: members(name).filter(|r| !r.level).copied().collect(),
         })
         .filter(|grid| grid.rows.len() >= 3 && grid.columns.len() >= 3)
         .collect()
@@ -151,6 +155,23 @@ impl Grid {
         filled >= 4 && filled * 3 >= all && cells.iter().all(|row| row.len() >= 2)
     }
 
+    /// Puts words of a cell that is merged over columns into the first of them. Columns may be
+    /// told by other rows alone: without a sentence that runs on, they stay apart.
+    fn merge(&self, row: usize, cells: &mut [Vec<&Fragment>]) {
+        let middle = (self.rows[row] + self.rows[row + 1]) / 2.0;
+        let is_ruled = |column: usize| {
+            let is_here = |r: &Ruling| (r.at - self.columns[column]).abs() < TOUCH * 1.5;
+            let mut here = self.uprights.iter().filter(|r| is_here(r));
+            here.any(|r| r.from <= middle && middle <= r.to)
+        };
+        for column in (1..cells.len()).rev() {
+            if !is_ruled(column) && goes_on(&cells[column - 1], &cells[column]) {
+                let moved = std::mem::take(&mut cells[column]);
+                cells[column - 1].extend(moved);
+            }
+        }
+    }
+
     fn table(&self, lines: &[Line], vocabulary: &Vocabulary) -> Table {
         let (rows, columns) = (self.rows.len() - 1, self.columns.len() - 1);
         let mut words: Vec<Vec<Vec<&Fragment>>> = vec![vec![Vec::new(); columns]; rows];
@@ -160,6 +181,9 @@ impl Grid {
             if let (Some(row), Some(column)) = (row, column) {
                 words[row][column].push(part);
             }
+        }
+        for (row, cells) in words.iter_mut().enumerate() {
+            self.merge(row, cells);
         }
         let cell = |words: Vec<&Fragment>| cell(words, vocabulary);
         let rows = words
@@ -172,6 +196,15 @@ impl Grid {
             rows,
         }
     }
+}
+
+/// Whether a sentence of one cell goes on in the next, as if there were no edge between them.
+fn goes_on(before: &[&Fragment], next: &[&Fragment]) -> bool {
+    let follows = |a: &Fragment, b: &Fragment| {
+        let gap = b.left - a.right;
+        (a.baseline - b.baseline).abs() < a.size * 0.2 && gap.abs() < a.size * WORDS_APART
+    };
+    before.iter().any(|a| next.iter().any(|b| follows(a, b)))
 }
 
 /// The text of a cell, line by line.

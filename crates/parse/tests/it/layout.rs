@@ -288,3 +288,23 @@ fn a_word_broken_in_a_cell_is_one() {
     let parsed = read("a.pdf", &samples::pdf::drawn(&page));
     assert_eq!(tables(&parsed)[0][1], ["alpha", "a respectable miller"]);
 }
+
+#[test]
+fn a_cell_merged_over_columns_keeps_its_sentence_together() {
+    let rows = columns(
+        &[76, 156, 236],
+        &[&["Key", "Count", "Sort"], &[], &["a", "b", "c"]],
+    );
+    let ruled = grid(&[715, 690, 665], &[70, 150, 230, 310])
+        + "70 665 m 70 640 l S 310 665 m 310 640 l S 70 640 m 310 640 l S ";
+    let merged = at(76, 648, "Note: all of this row is one sentence");
+    let parsed = read(
+        "a.pdf",
+        &samples::pdf::drawn(&(rows.clone() + &merged + &ruled)),
+    );
+    let note = ["Note: all of this row is one sentence", "", ""];
+    assert_eq!(tables(&parsed)[0][2], note);
+    let apart = at(76, 648, "d") + &at(156, 648, "e") + &at(236, 648, "f");
+    let parsed = read("a.pdf", &samples::pdf::drawn(&(rows + &apart + &ruled)));
+    assert_eq!(tables(&parsed)[0][2], ["d", "e", "f"]);
+}
