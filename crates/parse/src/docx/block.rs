@@ -71,13 +71,15 @@ impl Held {
 struct Joined {
     text: String,
     links: Vec<Leads>,
+    pictures: Vec<String>,
     source: (u64, u64),
 }
 
 impl Joined {
-    fn add(&mut self, text: &str, links: Vec<Leads>) {
+    fn add(&mut self, inline: &mut Inline<'_>, links: Vec<Leads>) {
         let before = self.text.len();
-        self.text.push_str(text);
+        self.text.push_str(&inline.text);
+        self.pictures.append(&mut inline.pictures);
         let room = inline::MOST_LINKS - self.links.len();
         self.links
             .extend(links.into_iter().take(room).map(|link| Leads {
@@ -148,13 +150,17 @@ impl<'a> Body<'a> {
     fn inner_block(&mut self, element: &Element) -> Result<(), Error> {
         match element.name.as_str() {
             "w:p" => self.paragraph(element, &mut OpenFields::default()),
-            "w:tbl" => self.table(element),
+            "w:tbl" => {
+                self.end_joined()?;
+                self.table(element)
+            }
             "w:sectPr" | "w:del" | "w:moveFrom" | "w:sdtPr" | "w:sdtEndPr" => Ok(()),
             "mc:AlternateContent" => match element.child("mc:Choice") {
                 Some(choice) => self.blocks(choice),
                 None => self.blocks(element),
             },
             "m:oMathPara" | "m:oMath" => {
+                self.end_joined()?;
                 let formula = super::math::linear(element);
                 self.push(Piece::new(AtomKind::Formula, formula), element.source)
             }
@@ -172,11 +178,24 @@ impl<'a> Body<'a> {
         self.fields = OpenFields::default();
         self.release()?;
         self.code.flush(self.part, self.out)?;
-        if let Some(rest) = self.joined.take() {
-            let piece = Piece::new(AtomKind::Paragraph, rest.text).with_links(rest.links);
-            self.push(piece, rest.source)?;
-        }
+        self.end_joined()?;
         Ok(self.cited)
+    }
+
+    /// What is no paragraph cannot go on with one: what waits for that ends here.
+    fn end_joined(&mut self) -> Result<(), Error> {
+        let Some(rest) = self.joined.take() else {
+            return Ok(());
+        };
+        let piece = Piece::new(AtomKind::Paragraph, rest.text).with_links(rest.links);
+        self.push(piece, rest.source)?;
+        self.pictures(&rest.pictures, rest.source)
+    }
+
+    fn pictures(&mut self, said: &[String], source: (u64, u64)) -> Result<(), Error> {
+        said.iter().try_for_each(|picture| {
+            self.push(Piece::new(AtomKind::Figure, picture.as_str()), source)
+        })
     }
 
     fn paragraph(&mut self, paragraph: &Element, fields: &mut OpenFields) -> Result<(), Error> {
@@ -186,7 +205,8 @@ impl<'a> Body<'a> {
             source: paragraph.source,
             ..Joined::default()
         });
-        whole.add(&inline.text, inline.links(self.relations));
+        let links = inline.links(self.relations);
+        whole.add(&mut inline, links);
         whole.source.1 = paragraph.source.1;
         if properties.is_some_and(|p| p.at(&["w:rPr", "w:del"]).is_some()) {
             self.joined = Some(whole);
@@ -195,9 +215,10 @@ impl<'a> Body<'a> {
         let Joined {
             text,
             links,
+            pictures,
             source,
         } = whole;
-        inline.text = text;
+        (inline.text, inline.pictures) = (text, pictures);
         let style = properties.and_then(|p| p.value("w:pStyle"));
         let role = self.role(properties, style);
         let marker = self.marker(properties, style, &inline);
@@ -209,9 +230,7 @@ impl<'a> Body<'a> {
         let links = moved(links, &inline.text, &piece.text);
         let piece = piece.with_links(links);
         self.push(piece.with_anchor(inline.anchor.clone()), source)?;
-        for picture in &inline.pictures {
-            self.push(Piece::new(AtomKind::Figure, picture.as_str()), source)?;
-        }
+        self.pictures(&inline.pictures, source)?;
         self.boxes(&inline)
     }
 
@@ -314,12 +333,19 @@ impl<'a> Body<'a> {
         inline
             .boxes
             .iter()
-            .try_for_each(|content| self.blocks(content))
+            .try_for_each(|content| self.framed(content))
+    }
+
+    /// Blocks in a frame: paragraphs neither come in from before it nor go on behind it.
+    fn framed(&mut self, content: &Element) -> Result<(), Error> {
+        self.end_joined()?;
+        self.blocks(content)?;
+        self.end_joined()
     }
 
     fn table(&mut self, table: &Element) -> Result<(), Error> {
         if let Some(cells) = table::boxed(table) {
-            return cells.into_iter().try_for_each(|cell| self.blocks(cell));
+            return cells.into_iter().try_for_each(|cell| self.framed(cell));
         }
         let mut room = inline::MOST_LINKS;
         let read = table::read(table, self.styles, &mut |paragraph| {

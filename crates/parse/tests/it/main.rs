@@ -21,4 +21,5 @@ mod snapshots;
 mod sources;
 mod tables;
 mod types;
+mod word;
 mod wrapped_tables;
