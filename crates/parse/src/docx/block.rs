@@ -116,22 +116,29 @@ impl<'a> Body<'a> {
         if !self.fields.in_instruction() {
             return self.top_block(element);
         }
-        let ends = self.held.add(element);
-        if !ends && self.held.blocks.len() < MOST_HELD {
-            return Ok(());
+        if self.held.add(element) {
+            return self.release();
         }
-        if !ends {
-            self.fields = OpenFields::default();
+        match self.held.blocks.len() < MOST_HELD {
+            true => Ok(()),
+            false => self.give_up(),
         }
-        self.release()
     }
 
-    /// Reads what was held back.
+    /// Reads what was held back up to where the instruction ends.
     fn release(&mut self) -> Result<(), Error> {
         let held = std::mem::take(&mut self.held);
         held.blocks
             .iter()
             .try_for_each(|block| self.top_block(block))
+    }
+
+    /// Reads what was held back for an end that did not come. A field that begins in it may have
+    /// one: what follows is held back anew.
+    fn give_up(&mut self) -> Result<(), Error> {
+        self.fields = OpenFields::default();
+        let held = std::mem::take(&mut self.held);
+        held.blocks.iter().try_for_each(|block| self.block(block))
     }
 
     fn top_block(&mut self, element: &Element) -> Result<(), Error> {
@@ -175,8 +182,10 @@ impl<'a> Body<'a> {
     }
 
     pub(super) fn finish(mut self) -> Result<Cited, Error> {
-        self.fields = OpenFields::default();
-        self.release()?;
+        // Each time at least one block is read.
+        while self.fields.in_instruction() {
+            self.give_up()?;
+        }
         self.code.flush(self.part, self.out)?;
         self.end_joined()?;
         Ok(self.cited)

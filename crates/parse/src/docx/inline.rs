@@ -261,10 +261,9 @@ impl<'a> Inline<'a> {
 
     fn run(&mut self, run: &'a Element, cited: &mut Cited) {
         let hidden = run.child("w:rPr").is_some_and(|p| p.flag("w:vanish"));
-        if hidden {
-            return;
-        }
-        for element in run.elements() {
+        // A field that begins in plain sight may end in a hidden run, and the other way round.
+        let counts = |part: &&Element| !hidden || is_of_field(&part.name);
+        for element in run.elements().filter(counts) {
             self.run_part(element, cited);
         }
     }
@@ -378,6 +377,10 @@ impl<'a> Inline<'a> {
             self.run_part(part, cited);
         }
     }
+}
+
+fn is_of_field(name: &str) -> bool {
+    matches!(name, "w:fldChar" | "w:instrText")
 }
 
 fn outermost<'a>(element: &'a Element, name: &str, found: &mut Vec<&'a Element>) {

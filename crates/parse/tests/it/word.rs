@@ -64,3 +64,36 @@ fn a_text_box_on_a_paragraph_whose_end_was_deleted_is_no_part_of_it() {
         "Host.\n\nIn a box.\n\nAfter.\n"
     );
 }
+
+fn mark(of: &str) -> String {
+    format!(r#"<w:fldChar w:fldCharType="{of}"/>"#)
+}
+
+#[test]
+fn a_field_may_end_in_a_hidden_run() {
+    let hidden = |content: &str| format!("<w:r><w:rPr><w:vanish/></w:rPr>{content}</w:r>");
+    let entry = "<w:instrText> XE \"mill\" </w:instrText>";
+    let indexed = format!(
+        "<w:p><w:r>{}</w:r>{}{}<w:r><w:t>Indexed.</w:t></w:r></w:p>",
+        mark("begin"),
+        hidden(&format!("{entry}<w:t>unseen</w:t>")),
+        hidden(&mark("end")),
+    );
+    let body = words("First.") + &indexed + &indexed + &words("Last.");
+    assert_eq!(markdown(&body), "First.\n\nIndexed.\n\nIndexed.\n\nLast.\n");
+}
+
+#[test]
+fn fields_that_lost_their_ends_hide_nothing_that_follows() {
+    let open = format!(
+        "<w:p><w:r><w:t>Open.</w:t></w:r><w:r>{}</w:r></w:p>",
+        mark("begin")
+    );
+    let part = open + &words("Shown.");
+    assert_eq!(
+        markdown(&part.repeat(3)),
+        "Open.\n\nShown.\n\n".repeat(3).trim_end().to_owned() + "\n"
+    );
+    let written = markdown(&part.repeat(100));
+    assert_eq!(written.matches("Shown.").count(), 100);
+}
