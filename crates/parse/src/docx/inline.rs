@@ -178,6 +178,11 @@ impl<'a> Inline<'a> {
             "w:fldSimple" => self.simple_field(element, cited),
             "w:bookmarkStart" => self.bookmark(element),
             "m:oMath" | "m:oMathPara" => self.formula(element),
+            "mc:AlternateContent" => {
+                if let Some(told) = told(element) {
+                    self.content(told, cited);
+                }
+            }
             "w:p" => {
                 self.text.push('\n');
                 self.content(element, cited);

@@ -97,3 +97,13 @@ fn fields_that_lost_their_ends_hide_nothing_that_follows() {
     let written = markdown(&part.repeat(100));
     assert_eq!(written.matches("Shown.").count(), 100);
 }
+
+#[test]
+fn of_runs_told_for_newer_and_older_readers_one_is_read() {
+    let told = "<mc:AlternateContent><mc:Choice><w:r><w:t>once</w:t></w:r></mc:Choice>\
+        <mc:Fallback><w:r><w:t>once</w:t></w:r></mc:Fallback></mc:AlternateContent>";
+    let body = format!(
+        r#"<w:p xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"><w:r><w:t xml:space="preserve">Said </w:t></w:r>{told}</w:p>"#
+    );
+    assert_eq!(markdown(&body), "Said once\n");
+}
