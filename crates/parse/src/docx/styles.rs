@@ -36,6 +36,8 @@ struct Style {
 pub(super) struct Styles {
     by_id: BTreeMap<String, Style>,
     default: Option<String>,
+    /// Whether plain text is monospaced, so that nothing else is told by it.
+    typewritten: bool,
     /// Whether some style is a chapter's title, which the lettered headings stand under.
     has_chapter_title: bool,
 }
@@ -61,6 +63,9 @@ impl Styles {
             styles.has_chapter_title |= is_chapter_title(&squeezed(&style.name));
             styles.by_id.insert(id.to_owned(), style);
         }
+        let defaults = root.at(&["w:docDefaults", "w:rPrDefault"]);
+        styles.typewritten = defaults.is_some_and(sets_monospaced)
+            || styles.chain(None).any(|style| style.monospaced);
         styles
     }
 
@@ -79,7 +84,7 @@ impl Styles {
                 return role;
             }
         }
-        match self.chain(id).any(|style| style.monospaced) {
+        match !self.typewritten && self.chain(id).any(|style| style.monospaced) {
             true => Role::Code,
             false => Role::Body,
         }
@@ -146,10 +151,7 @@ impl Style {
             based_on: element.value("w:basedOn").map(str::to_owned),
             outline: of("w:outlineLvl").and_then(|level| level.parse().ok()),
             list: properties.map(list_place).unwrap_or_default(),
-            monospaced: element
-                .at(&["w:rPr", "w:rFonts"])
-                .and_then(|fonts| fonts.attribute("ascii"))
-                .is_some_and(is_monospaced),
+            monospaced: sets_monospaced(element),
         }
     }
 }
@@ -200,6 +202,13 @@ fn is_code(name: &str) -> bool {
         name.contains("code") || name.contains("preformatted") || name.contains("verbatim");
     let about_code = ["label", "caption", "head", "title", "char", "inline"];
     says_code && !about_code.iter().any(|word| name.contains(word))
+}
+
+/// Whether the properties of an element's runs name such a font.
+fn sets_monospaced(element: &Element) -> bool {
+    let fonts = element.at(&["w:rPr", "w:rFonts"]);
+    let font = fonts.and_then(|fonts| fonts.attribute("ascii"));
+    font.is_some_and(is_monospaced)
 }
 
 fn is_monospaced(font: &str) -> bool {

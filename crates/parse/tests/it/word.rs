@@ -107,3 +107,49 @@ fn of_runs_told_for_newer_and_older_readers_one_is_read() {
     );
     assert_eq!(markdown(&body), "Said once\n");
 }
+
+/// A document with these styles instead of its own.
+fn styled(styles: &str, body: &str) -> String {
+    let names = r#"xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main""#;
+    let styles = format!("<w:styles {names}>{styles}</w:styles>").into_bytes();
+    let mut parts = samples::all_parts(&office::docx(body));
+    for (name, bytes) in &mut parts {
+        if name == "word/styles.xml" {
+            *bytes = styles.clone();
+        }
+    }
+    let parts: Vec<(&str, &[u8])> = parts.iter().map(|(n, b)| (&**n, &**b)).collect();
+    read(&samples::archive_of_bytes(&parts))
+}
+
+fn style(id: &str, attributes: &str, name: &str, properties: &str) -> String {
+    format!(
+        r#"<w:style w:type="paragraph" w:styleId="{id}" {attributes}><w:name w:val="{name}"/>{properties}</w:style>"#
+    )
+}
+
+fn of_style(id: &str, text: &str) -> String {
+    set(&format!(r#"<w:pStyle w:val="{id}"/>"#), text)
+}
+
+#[test]
+fn a_document_set_in_a_typewriters_font_is_no_listing() {
+    let font = r#"<w:rPr><w:rFonts w:ascii="Courier New"/></w:rPr>"#;
+    let normal = style("Normal", r#"w:default="1""#, "Normal", font);
+    let based = format!(r#"<w:basedOn w:val="Normal"/>{font}"#);
+    let styles = normal + &style("Own", "", "Body", &based) + &style("C", "", "Source Code", font);
+    let body = words("We plead:") + &of_style("Own", "as follows.") + &of_style("C", "a = 1");
+    assert_eq!(
+        styled(&styles, &body),
+        "We plead:\n\nas follows.\n\n```\na = 1\n```\n"
+    );
+    let defaults = format!("<w:docDefaults><w:rPrDefault>{font}</w:rPrDefault></w:docDefaults>");
+    let styles = defaults + &style("Own", "", "Body", font);
+    assert_eq!(styled(&styles, &of_style("Own", "Prose.")), "Prose.\n");
+    // Where others are not, it is.
+    let styles = style("Own", "", "Body", font);
+    assert_eq!(
+        styled(&styles, &of_style("Own", "a = 1")),
+        "```\na = 1\n```\n"
+    );
+}
