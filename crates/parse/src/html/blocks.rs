@@ -421,7 +421,7 @@ fn is_math_leaf(tag: &str) -> bool {
     matches!(tag, "mi" | "mn" | "mo" | "mtext" | "ms")
 }
 
-fn is_block(tag: &str) -> bool {
+pub(super) fn is_block(tag: &str) -> bool {
     const BLOCKS: &[&str] = &[
         "address", "article", "aside", "body", "center", "details", "div", "dl", "fieldset",
         "figure", "footer", "form", "header", "hgroup", "html", "legend", "main", "nav", "p",

@@ -1,5 +1,6 @@
 //! Tables of data; those that only lay out a page are read as blocks.
 
+use super::blocks::is_block;
 use super::dom::{Dom, Id};
 use crate::builder::{Leads, Piece};
 use crate::cell::{self, Cell};
@@ -129,14 +130,22 @@ fn read_cell(dom: &Dom, cell: Id) -> Cell {
     let mut links: Vec<Leads> = Vec::new();
     // Where the link we are in ends and began, and where it leads to.
     let mut open: Option<(Id, usize, String)> = None;
+    // Where the blocks we are in end, the innermost last.
+    let mut blocks: Vec<Id> = Vec::new();
     for id in dom.subtree(cell) {
         if let Some((_, from, target)) = open.take_if(|(end, _, _)| *end <= id) {
             links.extend(leads(from, &text, target));
         }
+        while blocks.pop_if(|end| *end <= id).is_some() {
+            text.push(' ');
+        }
         match dom.own_text(id) {
             Some(own) => text.push_str(own),
             None => match dom.tag(id) {
-                "br" | "p" | "div" | "li" | "tr" | "td" | "dd" | "dt" | "pre" => text.push(' '),
+                tag if parts_words(tag) => {
+                    text.push(' ');
+                    blocks.push(dom.node(id).end);
+                }
                 "img" => text.push_str(dom.attribute(id, "alt").unwrap_or_default()),
                 "a" if open.is_none() => {
                     let target = dom.attribute(id, "href").and_then(safe_target);
@@ -152,6 +161,34 @@ fn read_cell(dom: &Dom, cell: Id) -> Cell {
     // Line ends of the source are blanks.
     let (text, links) = prose(&text.replace(['\n', '\r'], " "), links);
     Cell::new(text, links)
+}
+
+fn parts_words(tag: &str) -> bool {
+    const PARTING: &[&str] = &[
+        "blockquote",
+        "br",
+        "caption",
+        "dd",
+        "dt",
+        "figcaption",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "hr",
+        "li",
+        "listing",
+        "menu",
+        "ol",
+        "pre",
+        "td",
+        "th",
+        "ul",
+        "xmp",
+    ];
+    is_block(tag) || PARTING.contains(&tag)
 }
 
 fn leads(from: usize, text: &str, target: String) -> Option<Leads> {

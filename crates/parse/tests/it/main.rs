@@ -14,6 +14,7 @@ mod mail;
 mod markdown;
 mod odt;
 mod office;
+mod pages;
 mod papers;
 mod scans;
 mod sheets;
