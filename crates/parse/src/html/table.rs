@@ -104,8 +104,19 @@ fn read_row(dom: &Dom, row: Id, reaching: &mut Vec<(usize, Cell)>) -> Vec<Cell> 
             out.push(shown);
         }
     }
-    fill_from_above(&mut out, reaching);
+    fill_to_end(&mut out, reaching);
     out
+}
+
+/// A short row is filled up to the last cell that reaches into it, which counts down there too.
+fn fill_to_end(out: &mut Vec<Cell>, reaching: &mut [(usize, Cell)]) {
+    let last = reaching.iter().rposition(|(left, _)| *left > 0);
+    while last.is_some_and(|last| out.len() <= last) {
+        let (left, cell) = &mut reaching[out.len()];
+        let shown = (*left > 0).then(|| cell.clone());
+        *left = left.saturating_sub(1);
+        out.push(shown.unwrap_or_default());
+    }
 }
 
 fn fill_from_above(out: &mut Vec<Cell>, reaching: &mut [(usize, Cell)]) {

@@ -24,3 +24,16 @@ fn what_follows_a_block_in_a_cell_is_a_word_of_its_own() {
          | head body | x quoted y |\n| a b c d | [e](https://m.example/) fg |\n"
     );
 }
+
+#[test]
+fn a_cell_over_several_rows_ends_where_it_says() {
+    let rows = row("<td>r1<td>b1<td rowspan=3>C")
+        + &row("<td>r2")
+        + &row("<td>r3<td>b3")
+        + &row("<td>r4<td>b4<td>D");
+    assert_eq!(
+        markdown(&format!("<table>{rows}</table>")),
+        "|  |  |  |\n| --- | --- | --- |\n| r1 | b1 | C |\n| r2 |  | C |\n| r3 | b3 | C |\n\
+         | r4 | b4 | D |\n"
+    );
+}
