@@ -2,21 +2,24 @@
 //! of attributes: elements nested too deep are left out, their text is not.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 
-use html5ever::TokenizerResult;
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
 use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts, TreeSink};
+use html5ever::{LocalName, TokenizerResult};
 use scraper::{Html, HtmlTreeSink};
 
-use super::places::{Now, Places, Placing};
+use super::places::{Now, Places, Placing, is_format};
 
 /// No page a person wrote nests its elements this deep.
 const DEEPEST: usize = 512;
+/// Nor so many that only format: where they are not closed, each block holds them all again.
+const MOST_FORMATS: usize = 64;
 
 /// A tag longer than this is looked at for the number of its attributes.
 const LONG_TAG: usize = 16 << 10;
@@ -31,7 +34,7 @@ pub(super) fn parse(html: &str) -> (Html, Places) {
     input.push_back(StrTendril::from_slice(&html));
     let guard = Guard {
         inner: TreeBuilder::new(sink, TreeBuilderOpts::default()),
-        depth: Cell::new(0),
+        left_out: RefCell::default(),
         input: &input,
         length: html.len(),
         now,
@@ -45,7 +48,8 @@ pub(super) fn parse(html: &str) -> (Html, Places) {
 
 struct Guard<'i, Sink> {
     inner: Sink,
-    depth: Cell<usize>,
+    /// How many elements were left out that have not ended, by name.
+    left_out: RefCell<HashMap<LocalName, usize>>,
     input: &'i BufferQueue,
     length: usize,
     now: Rc<Now>,
@@ -102,7 +106,6 @@ impl<Sink> Guard<'_, Sink> {
         length + rest
     }
 
-    /// Counts elements that need an end tag; those that may do without come and go by themselves.
     fn admits(&self, tag: &Tag) -> bool {
         // XHTML may close these at once; HTML would read on for their end. An end tag always
         // ends: with it left out the tree builder would wait on for one, and meet a tag.
@@ -115,20 +118,49 @@ impl<Sink> Guard<'_, Sink> {
         {
             return false;
         }
-        if tag.self_closing || !needs_end(&tag.name) {
+        // Those that may do without an end tag come and go by themselves.
+        if !needs_end(&tag.name) {
             return true;
         }
-        let depth = self.depth.get();
         match tag.kind {
-            TagKind::StartTag => {
-                self.depth.set(depth + 1);
-                depth < DEEPEST
-            }
-            TagKind::EndTag => {
-                self.depth.set(depth.saturating_sub(1));
-                depth <= DEEPEST
-            }
+            TagKind::StartTag => self.admits_start(tag),
+            TagKind::EndTag => self.admits_end(tag),
         }
+    }
+
+    /// The tree tells how deep we are: to count tags would mean to believe that all are closed.
+    fn admits_start(&self, tag: &Tag) -> bool {
+        let depth = self.now.depth.get();
+        let too_deep = depth.elements >= DEEPEST;
+        let fits = !too_deep && (depth.formats < MOST_FORMATS || !is_format(&tag.name));
+        if !fits && !tag.self_closing {
+            *self
+                .left_out
+                .borrow_mut()
+                .entry(tag.name.clone())
+                .or_default() += 1;
+        }
+        fits
+    }
+
+    /// The end of what was left out must not end anything else.
+    fn admits_end(&self, tag: &Tag) -> bool {
+        if let Some(count) = self.left_out.borrow_mut().get_mut(&tag.name)
+            && *count > 0
+        {
+            *count -= 1;
+            return false;
+        }
+        // True until the tree tells better, with the next element put into it.
+        let mut depth = self.now.depth.get();
+        depth.elements = depth.elements.saturating_sub(1);
+        depth.formats -= usize::from(is_format(&tag.name)).min(depth.formats);
+        self.now.depth.set(depth);
+        // What was left out ends with the element it stood in.
+        if depth.elements < DEEPEST && !is_format(&tag.name) {
+            self.left_out.borrow_mut().clear();
+        }
+        true
     }
 }
 

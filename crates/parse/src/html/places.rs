@@ -12,6 +12,7 @@ use ego_tree::NodeId;
 use html5ever::tendril::StrTendril;
 use html5ever::tree_builder::{ElementFlags, NodeOrText, QuirksMode, TreeSink};
 use html5ever::{Attribute, QualName};
+use scraper::node::Element;
 use scraper::{Html, HtmlTreeSink};
 
 /// Bytes of the page, by node: text, and elements that speak through an attribute.
@@ -24,6 +25,15 @@ pub(super) struct Now {
     pub(super) is_text: Cell<bool>,
     /// Where the first text began of which it is not known that it was appended.
     pub(super) held_from: Cell<Option<usize>>,
+    /// How deep the last element was put into the tree.
+    pub(super) depth: Cell<Depth>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Depth {
+    pub(super) elements: usize,
+    /// Elements that only format, which the tree builder opens again where a block closed them.
+    pub(super) formats: usize,
 }
 
 pub(super) struct Placing {
@@ -52,6 +62,25 @@ impl Placing {
             let place = places.entry(node).or_insert((start, end));
             *place = (place.0.min(start), place.1.max(end));
         }
+    }
+
+    fn note_depth(&self, id: NodeId) {
+        let html = self.inner.0.borrow();
+        let node = html.tree.get(id);
+        let Some((node, own)) = node.and_then(|n| Some((n, n.value().as_element()?))) else {
+            return;
+        };
+        let mut depth = Depth::default();
+        for inner in std::iter::once(node).chain(node.ancestors()) {
+            let name = inner.value().as_element().map(Element::name);
+            depth.elements += usize::from(name.is_some());
+            depth.formats += usize::from(name.is_some_and(is_format));
+        }
+        // A block in which none was opened again yet does not tell how many wait for that.
+        if !is_format(own.name()) {
+            depth.formats = self.now.depth.get().formats;
+        }
+        self.now.depth.set(depth);
     }
 
     fn last_child(&self, parent: NodeId) -> Option<NodeId> {
@@ -89,18 +118,28 @@ impl TreeSink for Placing {
     }
 
     fn append(&self, parent: &NodeId, child: NodeOrText<NodeId>) {
-        let is_text = matches!(child, NodeOrText::AppendText(_));
-        self.inner.append(parent, child);
-        if is_text {
-            self.note_text(self.last_child(*parent));
+        match child {
+            NodeOrText::AppendText(_) => {
+                self.inner.append(parent, child);
+                self.note_text(self.last_child(*parent));
+            }
+            NodeOrText::AppendNode(id) => {
+                self.inner.append(parent, child);
+                self.note_depth(id);
+            }
         }
     }
 
     fn append_before_sibling(&self, sibling: &NodeId, node: NodeOrText<NodeId>) {
-        let is_text = matches!(node, NodeOrText::AppendText(_));
-        self.inner.append_before_sibling(sibling, node);
-        if is_text {
-            self.note_text(self.before(*sibling));
+        match node {
+            NodeOrText::AppendText(_) => {
+                self.inner.append_before_sibling(sibling, node);
+                self.note_text(self.before(*sibling));
+            }
+            NodeOrText::AppendNode(id) => {
+                self.inner.append_before_sibling(sibling, node);
+                self.note_depth(id);
+            }
         }
     }
 
@@ -169,4 +208,23 @@ impl TreeSink for Placing {
     fn reparent_children(&self, node: &NodeId, new_parent: &NodeId) {
         self.inner.reparent_children(node, new_parent);
     }
+}
+
+pub(super) fn is_format(name: &str) -> bool {
+    matches!(
+        name,
+        "a" | "b"
+            | "big"
+            | "code"
+            | "em"
+            | "font"
+            | "i"
+            | "nobr"
+            | "s"
+            | "small"
+            | "strike"
+            | "strong"
+            | "tt"
+            | "u"
+    )
 }

@@ -37,3 +37,45 @@ fn a_cell_over_several_rows_ends_where_it_says() {
          | r4 | b4 | D |\n"
     );
 }
+
+#[test]
+fn elements_that_are_never_closed_cost_no_structure() {
+    let parts: [fn(usize) -> String; 3] = [
+        |n| format!("<p><a name='x{n}'>Part {n}.</p>"),
+        |_| "<p><font size=2>Part.</p>".to_owned(),
+        |n| format!("<p><font size={n}>Part.</p>"),
+    ];
+    let end = "<h2>Later</h2><ul><li>one<li>two</ul><pre>line 1\n  line 2</pre>";
+    for part in parts {
+        let page: String = (0..600).map(part).collect();
+        let written = markdown(&(page + end));
+        let tail = "## Later\n\n- one\n- two\n\n```\nline 1\n  line 2\n```\n";
+        assert!(
+            written.ends_with(tail),
+            "{}",
+            &written[written.len() - 99..]
+        );
+    }
+}
+
+#[test]
+fn what_is_nested_too_deep_is_read_in_time_and_ends_where_it_ends() {
+    for (open, close) in [
+        ("<div>", "</div>"),
+        ("<b>", "</b>"),
+        ("<font size=2>", "</font>"),
+        ("<a href=x>", "</a>"),
+    ] {
+        let (opened, closed) = (open.repeat(100_000), close.repeat(100_000));
+        let page = format!("{opened}deep{closed}<h1>After</h1><p>Words.");
+        assert_eq!(markdown(&page), "deep\n\n# After\n\nWords.\n", "{open}");
+    }
+    for open in [
+        "<div/>",
+        "<b><i><u><a href=x>",
+        "<table><font>",
+        "</b><div>",
+    ] {
+        markdown(&(open.repeat(20_000) + "deep"));
+    }
+}
