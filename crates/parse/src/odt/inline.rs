@@ -14,6 +14,8 @@ pub(super) struct Inline<'a> {
     pub(super) anchor: Option<String>,
     /// Words that lead somewhere, in their order.
     pub(super) links: Vec<Leads>,
+    /// Whether a blank would add nothing: there is one already that only lays out the file.
+    after_blank: bool,
 }
 
 /// A note in the order of the places that cite them.
@@ -28,7 +30,10 @@ const MOST_BLANKS: usize = 64;
 
 impl<'a> Inline<'a> {
     pub(super) fn read(element: &'a Element, notes: &mut Vec<Note>) -> Self {
-        let mut inline = Self::default();
+        let mut inline = Self {
+            after_blank: true,
+            ..Self::default()
+        };
         inline.content(element, notes);
         inline
     }
@@ -36,10 +41,29 @@ impl<'a> Inline<'a> {
     fn content(&mut self, parent: &'a Element, notes: &mut Vec<Note>) {
         for node in &parent.nodes {
             match node {
-                Node::Text(text) => self.text.push_str(text),
+                Node::Text(text) => self.words(text),
                 Node::Element(element) => self.element(element, notes),
             }
         }
+    }
+
+    /// Blanks and line ends as they are written are one; those that count have elements.
+    fn words(&mut self, text: &str) {
+        for c in text.chars() {
+            let is_blank = matches!(c, ' ' | '\t' | '\r' | '\n');
+            match is_blank {
+                true if self.after_blank => {}
+                true => self.text.push(' '),
+                false => self.text.push(c),
+            }
+            self.after_blank = is_blank;
+        }
+    }
+
+    /// What stands in the text whatever stands before it.
+    fn put(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.after_blank = false;
     }
 
     fn element(&mut self, element: &'a Element, notes: &mut Vec<Note>) {
@@ -47,14 +71,14 @@ impl<'a> Inline<'a> {
             "text:s" => {
                 let count = element.attribute("c").and_then(|c| c.parse().ok());
                 let count: usize = count.unwrap_or(1).min(MOST_BLANKS);
-                self.text.extend(std::iter::repeat_n(' ', count));
+                self.put(&" ".repeat(count));
             }
-            "text:tab" => self.text.push('\t'),
-            "text:line-break" => self.text.push('\n'),
+            "text:tab" => self.put("\t"),
+            "text:line-break" => self.put("\n"),
             "text:a" => self.link(element, notes),
             "text:note" => self.note(element, notes),
             "text:bookmark" | "text:bookmark-start" => self.bookmark(element),
-            "draw:text-box" => self.boxes.push(element),
+            name if holds_blocks(name) => self.boxes.push(element),
             "draw:frame" => {
                 self.picture(element);
                 self.content(element, notes);
@@ -79,7 +103,7 @@ impl<'a> Inline<'a> {
 
     fn note(&mut self, element: &Element, notes: &mut Vec<Note>) {
         let marker = (notes.len() + 1).to_string();
-        self.text.push_str(&format!("[^{marker}]"));
+        self.put(&format!("[^{marker}]"));
         let body = element.child("text:note-body");
         notes.push(Note {
             marker,
@@ -101,6 +125,26 @@ impl<'a> Inline<'a> {
             self.pictures.push((said, frame.source));
         }
     }
+}
+
+/// Text boxes, and shapes with words in them.
+fn holds_blocks(name: &str) -> bool {
+    matches!(
+        name,
+        "draw:text-box"
+            | "draw:custom-shape"
+            | "draw:rect"
+            | "draw:ellipse"
+            | "draw:circle"
+            | "draw:line"
+            | "draw:connector"
+            | "draw:measure"
+            | "draw:caption"
+            | "draw:path"
+            | "draw:polygon"
+            | "draw:polyline"
+            | "draw:regular-polygon"
+    )
 }
 
 /// The text below an element that is told apart from the body, such as a header or a note.

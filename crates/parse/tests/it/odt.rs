@@ -181,3 +181,31 @@ fn a_row_set_as_heads_of_columns_is_the_header() {
         "| Mill | Owner |\n| --- | --- |\n| Upper | Ann |"
     );
 }
+
+#[test]
+fn words_in_a_shape_are_no_part_of_the_paragraph_it_stands_in() {
+    let shape = |words: &str| {
+        format!(
+            "<draw:custom-shape><text:p>{words}</text:p><text:p>More.</text:p></draw:custom-shape>"
+        )
+    };
+    let group = format!(
+        "<draw:g>{}<draw:frame><draw:image/><svg:desc>A wheel</svg:desc></draw:frame></draw:g>",
+        shape("Third.")
+    );
+    let body = format!(
+        "<text:p>Host {}goes on.</text:p><text:p>{}<draw:rect><text:p>Second.</text:p></draw:rect>{group}</text:p>",
+        shape("First."),
+        "Next."
+    );
+    assert_eq!(
+        parse::to_markdown(&read(&body)),
+        "Host goes on.\n\nFirst.\n\nMore.\n\nNext.\n\nA wheel\n\nSecond.\n\nThird.\n\nMore.\n"
+    );
+}
+
+#[test]
+fn blanks_that_only_lay_out_the_file_are_one() {
+    let body = "<text:p>\n   Pretty\n   <text:span> printed </text:span>  words<text:s text:c=\"2\"/>a<text:tab/>b<text:line-break/>c\n</text:p>";
+    assert_eq!(read(body).text, "Pretty printed words  a\tb\nc");
+}
