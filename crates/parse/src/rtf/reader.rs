@@ -47,6 +47,8 @@ pub(super) struct Reader<'a> {
     /// Code pages of fonts that have one of their own.
     fonts: BTreeMap<i32, &'static Encoding>,
     in_fonts: bool,
+    /// The font of text that names none.
+    default_font: i32,
     /// The token at hand.
     token: Place,
     /// Where the text, the side text and the rows read so far stand.
@@ -94,6 +96,7 @@ impl<'a> Reader<'a> {
             code_page: WINDOWS_1252,
             fonts: BTreeMap::new(),
             in_fonts: false,
+            default_font: 0,
             token: (0, 0),
             text_place: None,
             side_place: None,
@@ -309,18 +312,26 @@ impl<'a> Reader<'a> {
                 if !matches!(into, Target::Body | Target::StyleName) => {}
             "outlinelevel" if into == Target::StyleName => self.style_level = number,
             "ansicpg" => self.code_page = code_page::numbered(number),
+            "deff" => {
+                self.default_font = number.unwrap_or(0);
+                self.set(|group| group.font = number.unwrap_or(0));
+            }
             "f" => self.set(|group| group.font = number.unwrap_or(0)),
             "fcharset" if self.in_fonts => self.script(number.unwrap_or(0)),
             "u" => self.unicode(number.unwrap_or(0)),
             "uc" => self.set(|group| group.stand_ins = number.unwrap_or(1).clamp(0, 8) as usize),
             "v" => self.set(|group| group.hidden = number != Some(0)),
-            "plain" => self.set(|group| {
-                group.hidden = false;
-                group.font = 0;
-            }),
+            "plain" => {
+                let font = self.default_font;
+                self.set(|group| {
+                    group.hidden = false;
+                    group.font = font;
+                });
+            }
             "par" | "sect" | "page" => self.paragraph()?,
             "line" => self.add("\n"),
             "tab" => self.add("\t"),
+            "emspace" | "enspace" | "qmspace" => self.add(" "),
             "emdash" => self.add("\u{2014}"),
             "endash" => self.add("\u{2013}"),
             "bullet" => self.add("\u{2022}"),

@@ -262,3 +262,15 @@ fn a_long_text_over_many_rows_stands_once() {
     assert_eq!(written.matches("long").count(), 20_000);
     assert_eq!(written.matches("x |").count(), 2_001);
 }
+
+#[test]
+fn text_without_a_font_of_its_own_is_in_the_default_one() {
+    let file = br"{\rtf1\ansi\ansicpg1252\deff1{\fonttbl{\f0\fcharset0 Arial;}{\f1\fcharset204 Arial;}}\pard \'cc\'e8\'f0 {\f0 caf\'e9 \plain\'cc}\par}";
+    assert_eq!(markdown(file), "\u{41c}\u{438}\u{440} caf\u{e9} \u{41c}\n");
+}
+
+#[test]
+fn wide_blanks_of_rich_text_keep_words_apart() {
+    let file = br"{\rtf1\ansi\pard a\emspace b\enspace c\qmspace d\par}";
+    assert_eq!(markdown(file), "a b c d\n");
+}
