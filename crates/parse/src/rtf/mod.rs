@@ -2,6 +2,7 @@
 
 mod code_page;
 mod reader;
+mod table;
 mod token;
 
 use model::Parsed;

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use encoding_rs::{Encoding, WINDOWS_1252};
-use model::{AtomKind, Table};
+use model::AtomKind;
 
 use super::code_page;
+use super::table::Rows;
 use super::token::Token;
 use crate::builder::{Piece, TextBuilder};
-use crate::cell::LONGEST_LABEL;
 use crate::{Budget, Error, Limits};
 
 /// Where the text of a group goes.
@@ -32,9 +32,6 @@ struct Group {
     hidden: bool,
     font: i32,
 }
-
-/// No row has more cells that are merged; Word itself stops at 63.
-const WIDEST: usize = 256;
 
 /// A run of bytes of the file.
 type Place = (u64, u64);
@@ -67,11 +64,7 @@ pub(super) struct Reader<'a> {
     /// How deep in lists a paragraph stands.
     level: u8,
     in_table: bool,
-    row: Vec<String>,
-    rows: Vec<Vec<String>>,
-    /// Of the cells of the row being defined, whether each goes on from the one above.
-    merged: Vec<bool>,
-    goes_on: bool,
+    rows: Rows,
     /// Style numbers that are headings.
     headings: BTreeMap<i32, u8>,
     /// What styles are based on, and that of the style being named.
@@ -111,10 +104,7 @@ impl<'a> Reader<'a> {
             outline: None,
             level: 0,
             in_table: false,
-            row: Vec::new(),
-            rows: Vec::new(),
-            merged: Vec::new(),
-            goes_on: false,
+            rows: Rows::default(),
             headings: BTreeMap::new(),
             bases: BTreeMap::new(),
             base: None,
@@ -350,15 +340,10 @@ impl<'a> Reader<'a> {
             "s" => self.style = number.unwrap_or(0),
             "sbasedon" if into == Target::StyleName => self.base = number,
             "outlinelevel" => self.outline = number.and_then(|n| u8::try_from(n).ok()),
-            "trowd" => {
-                self.merged.clear();
-                self.goes_on = false;
-            }
-            "clvmrg" => self.goes_on = true,
-            "cellx" if self.merged.len() < WIDEST => {
-                self.merged.push(std::mem::take(&mut self.goes_on));
-            }
-            "cell" | "nestcell" => self.row.push(std::mem::take(&mut self.text)),
+            "trowd" => self.rows.define(),
+            "clvmrg" => self.rows.go_on(),
+            "cellx" => self.rows.define_cell(number.unwrap_or(0)),
+            "cell" | "nestcell" => self.rows.cell(std::mem::take(&mut self.text)),
             "row" | "nestrow" => self.end_row(),
             _ => {}
         }
@@ -372,17 +357,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A cell merged over several rows stands in each of them, so that a row can be read on
-    /// its own.
     fn end_row(&mut self) {
-        let mut row = std::mem::take(&mut self.row);
-        let above = self.rows.last().map(Vec::as_slice).unwrap_or_default();
-        for ((cell, above), merged) in row.iter_mut().zip(above).zip(&self.merged) {
-            if *merged && cell.trim().is_empty() && above.len() <= LONGEST_LABEL {
-                cell.clone_from(above);
-            }
-        }
-        self.rows.push(row);
+        self.rows.end_row();
         let places = self.rows_place.into_iter().chain(self.text_place.take());
         self.rows_place = places.reduce(|(start, _), (_, end)| (start, end));
     }
@@ -465,17 +441,11 @@ impl<'a> Reader<'a> {
     }
 
     fn table(&mut self) -> Result<(), Error> {
-        let mut rows = std::mem::take(&mut self.rows);
         let place = self.rows_place.take();
-        rows.retain(|row| row.iter().any(|cell| !cell.trim().is_empty()));
-        if rows.is_empty() {
-            return Ok(());
+        match self.rows.take() {
+            Some(table) => self.push(Piece::table(table), place),
+            None => Ok(()),
         }
-        let table = Table {
-            header_rows: 0,
-            rows,
-        };
-        self.push(Piece::table(table), place)
     }
 
     pub(super) fn finish(&mut self) -> Result<(), Error> {
@@ -483,8 +453,8 @@ impl<'a> Reader<'a> {
         self.in_table = false;
         self.groups.clear();
         // A row the file ends in is one all the same.
-        if !self.row.is_empty() {
-            self.row.push(std::mem::take(&mut self.text));
+        if self.rows.in_row() {
+            self.rows.cell(std::mem::take(&mut self.text));
             self.end_row();
         }
         self.paragraph()?;

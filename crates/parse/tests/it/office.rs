@@ -274,3 +274,26 @@ fn wide_blanks_of_rich_text_keep_words_apart() {
     let file = br"{\rtf1\ansi\pard a\emspace b\enspace c\qmspace d\par}";
     assert_eq!(markdown(file), "a b c d\n");
 }
+
+#[test]
+fn cells_of_rich_text_stand_in_the_columns_they_end_at() {
+    let row = |cells: &[(&str, i32, &str)]| {
+        let ends: String = cells
+            .iter()
+            .map(|(merge, end, _)| format!(r"{merge}\cellx{end}"))
+            .collect();
+        let words: String = cells
+            .iter()
+            .map(|(_, _, w)| format!(r"{w}\cell "))
+            .collect();
+        format!(r"\trowd{ends}\pard\intbl {words}\row")
+    };
+    let rows = row(&[(r"\clvmgf", 2000, "wide"), ("", 3000, "02")])
+        + &row(&[(r"\clvmrg", 2005, ""), ("", 3000, "12")])
+        + &row(&[("", 1000, "20"), ("", 2000, "21"), ("", 3000, "22")]);
+    let file = format!(r"{{\rtf1\ansi{rows}\pard}}");
+    assert_eq!(
+        markdown(file.as_bytes()),
+        "|  |  |  |\n| --- | --- | --- |\n| wide |  | 02 |\n| wide |  | 12 |\n| 20 | 21 | 22 |\n"
+    );
+}
