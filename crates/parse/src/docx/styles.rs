@@ -122,7 +122,7 @@ impl Styles {
         }
         match name {
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => Some(name.as_bytes()[1] - b'0'),
-            _ if name.ends_with("title") && name != "subtitle" => Some(3),
+            _ if name.strip_suffix("title").is_some_and(is_part) => Some(3),
             _ => None,
         }
     }
@@ -174,6 +174,15 @@ fn is_chapter_title(name: &str) -> bool {
     matches!(name, "chaptertitle" | "parttitle" | "chaptertitleline")
 }
 
+/// Whether it is the title of a part that a style is named for: persons have titles too, and what
+/// stands below a title or beside a table is none.
+fn is_part(name: &str) -> bool {
+    const OTHERS: &[&str] = &[
+        "sub", "job", "person", "personal", "position", "employee", "chart", "column", "row",
+    ];
+    !OTHERS.iter().any(|other| name.ends_with(other))
+}
+
 fn named_role(name: &str) -> Option<Role> {
     if let Some(level) = name
         .strip_prefix("heading")
@@ -186,6 +195,7 @@ fn named_role(name: &str) -> Option<Role> {
         "caption" | "tablecaption" | "imagecaption" | "figurecaption" | "captionedfigure" => {
             Role::Caption
         }
+        "tabletitle" | "figuretitle" | "imagetitle" | "listingtitle" => Role::Caption,
         _ if name.ends_with("captionline") => Role::Caption,
         _ if name.ends_with("caption") => Role::Caption,
         "quote" | "intensequote" | "blocktext" | "blockquote" | "quotations" => Role::Quote,
@@ -201,7 +211,17 @@ fn is_code(name: &str) -> bool {
     let says_code =
         name.contains("code") || name.contains("preformatted") || name.contains("verbatim");
     let about_code = ["label", "caption", "head", "title", "char", "inline"];
-    says_code && !about_code.iter().any(|word| name.contains(word))
+    // Codes that nobody runs.
+    let other_code = [
+        "postcode",
+        "postalcode",
+        "zipcode",
+        "barcode",
+        "areacode",
+        "qrcode",
+    ];
+    let mut others = about_code.iter().chain(&other_code);
+    says_code && !others.any(|word| name.contains(word))
 }
 
 /// Whether the properties of an element's runs name such a font.

@@ -153,3 +153,19 @@ fn a_document_set_in_a_typewriters_font_is_no_listing() {
         "```\na = 1\n```\n"
     );
 }
+
+#[test]
+fn styles_named_for_titles_of_persons_and_codes_of_places_mean_neither() {
+    for (name, written) in [
+        ("Job Title", "Words\n"),
+        ("Cover Subtitle", "Words\n"),
+        ("Postcode", "Words\n"),
+        ("Zip Code", "Words\n"),
+        ("Table Title", "Words\n"),
+        ("Box Title", "### Words\n"),
+        ("Code Block", "```\nWords\n```\n"),
+    ] {
+        let styles = style("S", "", name, "");
+        assert_eq!(styled(&styles, &of_style("S", "Words")), written, "{name}");
+    }
+}
