@@ -248,12 +248,14 @@ impl<'a> Body<'a> {
         !inline.text.trim().is_empty() || inline.pictures.is_empty() && !self.code.is_empty()
     }
 
-    /// An outline level on the paragraph itself outdoes its style.
+    /// An outline level on the paragraph itself outdoes its style; the last one is none.
     fn role(&self, properties: Option<&Element>, style: Option<&str>) -> Role {
         let own = properties.and_then(|p| p.value("w:outlineLvl"));
-        match own.and_then(|level| level.parse::<u8>().ok()) {
-            Some(level @ 0..=8) => Role::Heading(level + 1),
-            _ => self.styles.role(style),
+        let own = own.and_then(|level| level.parse::<u8>().ok());
+        match (own, self.styles.role(style)) {
+            (Some(level @ 0..=8), _) => Role::Heading(level + 1),
+            (Some(9), Role::Heading(_)) => Role::Body,
+            (_, of_style) => of_style,
         }
     }
 

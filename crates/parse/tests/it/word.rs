@@ -169,3 +169,12 @@ fn styles_named_for_titles_of_persons_and_codes_of_places_mean_neither() {
         assert_eq!(styled(&styles, &of_style("S", "Words")), written, "{name}");
     }
 }
+
+#[test]
+fn a_paragraph_taken_out_of_the_outline_is_no_heading() {
+    let body = set(
+        r#"<w:pStyle w:val="H1"/><w:outlineLvl w:val="9"/>"#,
+        "Not listed",
+    );
+    assert_eq!(markdown(&body), "Not listed\n");
+}
