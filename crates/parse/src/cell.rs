@@ -69,3 +69,13 @@ pub(crate) fn piece(header_rows: u32, cells: Vec<Vec<Cell>>) -> Piece {
     let (text, links) = render::linked_table(&table, &links);
     Piece::new(AtomKind::Table(table), text).with_links(links)
 }
+
+/// The same without blank rows, unless all are: no row becomes the header because the one that
+/// was meant for it is blank.
+pub(crate) fn piece_of_told(header_rows: u32, mut cells: Vec<Vec<Cell>>) -> Option<Piece> {
+    let is_told = |row: &Vec<Cell>| row.iter().any(|cell| !cell.is_empty());
+    let has_head = cells.first().is_some_and(is_told);
+    cells.retain(is_told);
+    let header_rows = if has_head { header_rows } else { 0 };
+    (!cells.is_empty()).then(|| piece(header_rows, cells))
+}

@@ -63,8 +63,7 @@ pub(super) fn read(table: &Element, styles: &Styles, line: Line<'_>) -> Option<P
         rows.push(read_row(row, above, line));
     }
     let header_rows = header_rows(table, &kept, styles);
-    rows.retain(|row| row.iter().any(|cell| !cell.is_empty()));
-    (!rows.is_empty()).then(|| cell::piece(header_rows, rows))
+    cell::piece_of_told(header_rows, rows)
 }
 
 /// Whether the deletion of a row or cell was tracked.

@@ -75,8 +75,7 @@ pub(super) fn read(dom: &Dom, table: Id) -> Option<Piece> {
         out.push(read_row(dom, *row, &mut reaching));
     }
     let header = rows.first().is_some_and(|row| is_header(dom, *row));
-    out.retain(|row| row.iter().any(|cell| !cell.is_empty()));
-    (!out.is_empty()).then(|| cell::piece(u32::from(header), out))
+    cell::piece_of_told(u32::from(header), out)
 }
 
 fn is_header(dom: &Dom, row: Id) -> bool {

@@ -38,8 +38,7 @@ pub(super) fn read(table: &Element, styles: &Styles, notes: &mut Vec<Note>) -> O
     for row in rows {
         reader.row(row, notes, &mut out);
     }
-    out.retain(|row: &Vec<Cell>| row.iter().any(|cell| !cell.is_empty()));
-    (!out.is_empty()).then(|| cell::piece(header_rows.min(1), out))
+    cell::piece_of_told(header_rows.min(1), out)
 }
 
 /// Whether all that stands in a row is set as the heads of columns are.

@@ -17,9 +17,8 @@ pub(super) fn read(table: &Element, relations: &Relations) -> Option<Piece> {
         rows.push(row(element, above, relations, &mut room));
     }
     let first_row = table.child("a:tblPr").and_then(|p| p.attribute("firstRow"));
-    rows.retain(|row| row.iter().any(|cell| !cell.is_empty()));
     let header_rows = u32::from(matches!(first_row, Some("1" | "true")));
-    (!rows.is_empty()).then(|| cell::piece(header_rows, rows))
+    cell::piece_of_told(header_rows, rows)
 }
 
 fn row(row: &Element, above: &[Cell], relations: &Relations, room: &mut usize) -> Vec<Cell> {

@@ -178,3 +178,11 @@ fn a_paragraph_taken_out_of_the_outline_is_no_heading() {
     );
     assert_eq!(markdown(&body), "Not listed\n");
 }
+
+#[test]
+fn a_blank_first_row_makes_no_header_of_the_second() {
+    let cells = |a: &str, b: &str| row(&[cell(&words(a)), cell(&words(b))]);
+    let look = r#"<w:tblPr><w:tblLook w:firstRow="1"/></w:tblPr>"#;
+    let body = format!("<w:tbl>{look}{}{}</w:tbl>", cells("", ""), cells("a", "1"));
+    assert_eq!(markdown(&body), "|  |  |\n| --- | --- |\n| a | 1 |\n");
+}
