@@ -72,6 +72,39 @@ const AGAINST_WHAT_IS_NO_PROSE: &[&str] = &[
     "trending",
 ];
 
+/// Words in names that weigh against it.
+const BAD: &[&str] = &[
+    "-ad-",
+    "hidden",
+    "banner",
+    "combx",
+    COMMENT,
+    "com-",
+    "contact",
+    "footer",
+    "gdpr",
+    "masthead",
+    "media",
+    "meta",
+    "outbrain",
+    "promo",
+    "related",
+    "scroll",
+    "share",
+    "shoutbox",
+    "sidebar",
+    "skyscraper",
+    "sponsor",
+    "shopping",
+    "tags",
+    "widget",
+    "newsletter",
+    "cookie",
+];
+
+/// Characters that make a box of prose.
+const GOOD_AMOUNT: f64 = 150.0;
+
 /// Parts that speak for it whatever else it is called.
 const FOR_IT: &[&str] = &[
     "article",
@@ -165,7 +198,7 @@ pub(super) fn is_unlikely(dom: &Dom, measure: &Measure, id: Id) -> bool {
         return false;
     }
     if !is_in_content(dom, id) {
-        return true;
+        return !is_prose_named_by_id(dom, measure, id);
     }
     has_word_of(dom, id, &against)
         || has_word_of(dom, id, AGAINST_WHAT_IS_NO_PROSE) && !reads_as_content(dom, measure, id)
@@ -182,9 +215,23 @@ fn heeded(dom: &Dom, id: Id, against: &[&'static str]) -> Vec<&'static str> {
 
 /// Prose or a heading of the content that is merely called like what is not.
 pub(super) fn is_spared(dom: &Dom, measure: &Measure, id: Id) -> bool {
-    is_in_content(dom, id)
-        && has_word_of(dom, id, AGAINST_WHAT_IS_NO_PROSE)
-        && reads_as_content(dom, measure, id)
+    if !is_in_content(dom, id) {
+        return is_prose_named_by_id(dom, measure, id);
+    }
+    has_word_of(dom, id, AGAINST_WHAT_IS_NO_PROSE) && reads_as_content(dom, measure, id)
+}
+
+/// A box of prose whose id may say what it is about, as its class says what it is.
+fn is_prose_named_by_id(dom: &Dom, measure: &Measure, id: Id) -> bool {
+    let class = class(dom, id);
+    let mut against = AGAINST.iter().chain(AGAINST_WHAT_IS_NO_PROSE).chain(BAD);
+    let figures = measure.figures(dom, id);
+    let prose = figures.chars as f64 - figures.link_chars;
+    !class.trim().is_empty()
+        && !against.any(|part| class.contains(part))
+        && figures.paragraphs > 0
+        && prose >= GOOD_AMOUNT
+        && measure.link_density(dom, id) < 0.2
 }
 
 fn is_heading(dom: &Dom, id: Id) -> bool {
@@ -246,34 +293,6 @@ pub(super) fn weight(dom: &Dom, id: Id) -> f64 {
     const GOOD: &[&str] = &[
         "article", "body", "content", "entry", "hentry", "main", "page", "post", "text", "blog",
         "story",
-    ];
-    const BAD: &[&str] = &[
-        "-ad-",
-        "hidden",
-        "banner",
-        "combx",
-        COMMENT,
-        "com-",
-        "contact",
-        "footer",
-        "gdpr",
-        "masthead",
-        "media",
-        "meta",
-        "outbrain",
-        "promo",
-        "related",
-        "scroll",
-        "share",
-        "shoutbox",
-        "sidebar",
-        "skyscraper",
-        "sponsor",
-        "shopping",
-        "tags",
-        "widget",
-        "newsletter",
-        "cookie",
     ];
     let bad = heeded(dom, id, BAD);
     let mut weight = 0.0;

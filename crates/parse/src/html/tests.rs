@@ -70,6 +70,28 @@ fn prose_of_an_article_is_content_though_it_is_called_a_menu() {
 }
 
 #[test]
+fn a_box_of_prose_is_content_though_its_id_is_about_footers() {
+    let page = |part: &str| {
+        let links: String = (0..15)
+            .map(|n| format!("<a href='/{n}'>Entry {n}</a> "))
+            .collect();
+        everything(&format!(
+            "<div id='top'><p>{links}</p>{PROSE}{part}{PROSE}</div>"
+        ))
+    };
+    let note = "<p>Because headers and footers are alike, these pages speak of headers only. What \
+        they say of headers holds for footers, too, unless it is said otherwise.</p>";
+    let spared = page(&format!(
+        "<div id='footer-margin' class='box-tip'>{note}</div>"
+    ));
+    assert!(spared.contains("unless it is said"), "{spared}");
+    for names in ["id='footer'", "id='footer' class='site-footer'"] {
+        let text = page(&format!("<div {names}>{note}</div>"));
+        assert!(!text.contains("unless it is said"), "{names}: {text}");
+    }
+}
+
+#[test]
 fn an_authors_comment_is_content_and_a_readers_is_not() {
     let around = |part: &str| read("", &format!("<h1>Title</h1>{PROSE}{PROSE}{part}{PROSE}"));
     for class in ["comment", "legal-comment", "box comment", "code_comment"] {
