@@ -163,12 +163,16 @@ pub(crate) fn blocks<R: Read>(
     xml.ended()
 }
 
-/// What a document shows that is kept in parts which are not read.
+/// What a document shows that is not read, most of it kept in parts of its own.
 #[derive(Debug, Default)]
 pub(crate) struct LeftOut {
     charts: usize,
     diagrams: usize,
     documents: usize,
+    pub(crate) text_boxes: usize,
+    pub(crate) comments: usize,
+    /// Formulas whose value was never kept.
+    pub(crate) formulas: usize,
 }
 
 impl LeftOut {
@@ -190,6 +194,9 @@ impl LeftOut {
             ("charts", self.charts),
             ("SmartArt diagrams", self.diagrams),
             ("embedded documents", self.documents),
+            ("text boxes", self.text_boxes),
+            ("comments", self.comments),
+            ("formulas without a value", self.formulas),
         ];
         for (what, count) in said.into_iter().filter(|(_, count)| *count > 0) {
             out.warn(format!("{what} were not read: {count}"));

@@ -1,6 +1,7 @@
 //! Workbooks: each sheet under its name, its rows in tables of a few rows that
 //! repeat the first row as their header.
 
+mod besides;
 mod cell;
 mod dates;
 mod merged;
@@ -10,7 +11,7 @@ use model::{AtomKind, Parsed};
 
 use crate::archive::Archive;
 use crate::builder::{Piece, TextBuilder};
-use crate::ooxml::{self, Relations, whole_part};
+use crate::ooxml::{self, LeftOut, Relations, whole_part};
 use crate::xml::{Element, Token, Xml};
 use crate::{Error, Format, Input, Limits};
 
@@ -40,6 +41,7 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
         let names = hidden.join("`, `");
         out.warn(format!("hidden sheets were not read: `{names}`"));
     }
+    let mut left_out = LeftOut::default();
     for (sheet, target) in sheets(&workbook, &relations) {
         let name = sheet.attribute("name").unwrap_or_default();
         let heading = Piece::new(AtomKind::Heading { level: 1 }, name);
@@ -49,7 +51,9 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
             Ok(Some(part)) => {
                 let merged = merged.unwrap_or_default();
                 let mut tables = sheet::Tables::new(&target, &cells, merged, &mut out);
-                tables.read(&mut Xml::new(part, FORMAT, limits))
+                let read = tables.read(&mut Xml::new(part, FORMAT, limits));
+                left_out.formulas += tables.unvalued();
+                read
             }
             Err(cause) => Err(cause),
             Ok(None) => {
@@ -59,7 +63,9 @@ pub(crate) fn parse(input: &Input<'_>) -> Result<Parsed, Error> {
             }
         };
         read.or_else(|cause| ooxml::gap(&target, cause, &mut out))?;
+        besides::note(&mut archive, &target, limits, &mut left_out, &mut out)?;
     }
+    left_out.warn(&mut out);
     Ok(out.finish(FORMAT))
 }
 

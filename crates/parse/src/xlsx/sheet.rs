@@ -28,6 +28,8 @@ pub(super) struct Tables<'a> {
     merged: Merged,
     /// The number of the last row, from 1.
     row: u32,
+    /// Formulas whose value is not kept.
+    unvalued: usize,
 }
 
 impl<'a> Tables<'a> {
@@ -43,11 +45,16 @@ impl<'a> Tables<'a> {
             out,
             merged,
             row: 0,
+            unvalued: 0,
             header: Vec::new(),
             rows: Vec::new(),
             divider: Divider::default(),
             source: None,
         }
+    }
+
+    pub(super) fn unvalued(&self) -> usize {
+        self.unvalued
     }
 
     pub(super) fn read<R: Read>(&mut self, xml: &mut Xml<R>) -> Result<(), Error> {
@@ -71,6 +78,7 @@ impl<'a> Tables<'a> {
                     self.end_table()?;
                 }
                 self.row = number;
+                self.unvalued += tree.children("x:c").filter(is_unvalued).count();
                 let mut cells = row(&tree, self.cells);
                 self.merged.fill(self.row, &mut cells);
                 self.push(cells, tree.source)?;
@@ -131,6 +139,12 @@ fn row(row: &Element, cells: &Cells) -> Vec<String> {
     let used = out.iter().rposition(|cell| !cell.trim().is_empty());
     out.truncate(used.map_or(0, |last| last + 1));
     out
+}
+
+/// Whether a cell has a formula and no value of it; an empty text is one.
+fn is_unvalued(cell: &&Element) -> bool {
+    let value = cell.child("x:v").map(Element::text).unwrap_or_default();
+    cell.child("x:f").is_some() && value.is_empty() && cell.attribute("t") != Some("str")
 }
 
 /// The column of a place such as `BC12`, counted from 0.

@@ -394,6 +394,8 @@ fn usual_prefix(namespace: &str) -> Option<&'static str> {
         | "http://purl.oclc.org/ooxml/officeDocument/math" => "m",
         "http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing"
         | "http://purl.oclc.org/ooxml/drawingml/wordprocessingDrawing" => "wp",
+        "http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing"
+        | "http://purl.oclc.org/ooxml/drawingml/spreadsheetDrawing" => "xdr",
         "http://schemas.openxmlformats.org/markup-compatibility/2006" => "mc",
         "urn:schemas-microsoft-com:vml" => "v",
         "urn:oasis:names:tc:opendocument:xmlns:office:1.0" => "office",

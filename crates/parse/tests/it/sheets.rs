@@ -127,3 +127,52 @@ fn rows_that_are_not_written_part_tables() {
     });
     assert_eq!(tables.collect::<Vec<_>>(), [["1", "2"], ["3", "4"]]);
 }
+
+#[test]
+fn what_a_sheet_shows_besides_its_cells_is_told_as_left_out() {
+    let names = r#"xmlns:xdr="http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006""#;
+    let text = "<xdr:sp><xdr:txBody><a:p><a:r><a:t>boxed</a:t></a:r></a:p></xdr:txBody></xdr:sp>";
+    let blank = "<xdr:sp><xdr:txBody><a:p/></xdr:txBody></xdr:sp>";
+    let chart = r#"<a:graphicData uri="http://schemas.openxmlformats.org/drawingml/2006/chart"/>"#;
+    let told = format!(
+        "<mc:AlternateContent><mc:Choice>{chart}</mc:Choice><mc:Fallback>{text}</mc:Fallback></mc:AlternateContent>"
+    );
+    let cells = "<c><f>B1*2</f></c><c><f>B1*2</f><v/></c><c><f>2*2</f><v>4</v></c><c t=\"str\"><f>T(A1)</f><v></v></c>";
+    let bytes = archive(&[
+        (
+            "xl/workbook.xml",
+            &format!(r#"<workbook {X}><sheets><sheet name="S" r:id="r1"/></sheets></workbook>"#),
+        ),
+        (
+            "xl/_rels/workbook.xml.rels",
+            r#"<Relationships><Relationship Id="r1" Type="x/worksheet" Target="worksheets/sheet1.xml"/></Relationships>"#,
+        ),
+        (
+            "xl/worksheets/sheet1.xml",
+            &format!("<worksheet {X}><sheetData><row>{cells}</row></sheetData></worksheet>"),
+        ),
+        (
+            "xl/worksheets/_rels/sheet1.xml.rels",
+            r#"<Relationships><Relationship Id="r1" Type="x/drawing" Target="../drawings/d.xml"/><Relationship Id="r2" Type="x/comments" Target="../comments.xml"/></Relationships>"#,
+        ),
+        (
+            "xl/drawings/d.xml",
+            &format!("<xdr:wsDr {names}>{text}{blank}{text}{told}</xdr:wsDr>"),
+        ),
+        (
+            "xl/comments.xml",
+            &format!("<comments {X}><commentList><comment/></commentList></comments>"),
+        ),
+    ]);
+    let parsed = parse::parse(&bytes, &Hints::default(), &Limits::default()).unwrap();
+    let said: Vec<&str> = parsed.warnings.iter().map(|w| w.message.as_str()).collect();
+    assert_eq!(
+        said,
+        [
+            "charts were not read: 1",
+            "text boxes were not read: 2",
+            "comments were not read: 1",
+            "formulas without a value were not read: 2",
+        ]
+    );
+}
