@@ -19,6 +19,7 @@ mod hints;
 mod language;
 mod limits;
 mod listing;
+mod math;
 mod normal;
 mod numerals;
 mod ooxml;

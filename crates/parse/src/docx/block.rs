@@ -168,7 +168,7 @@ impl<'a> Body<'a> {
             },
             "m:oMathPara" | "m:oMath" => {
                 self.end_joined()?;
-                let formula = super::math::linear(element);
+                let formula = crate::math::linear(element);
                 self.push(Piece::new(AtomKind::Formula, formula), element.source)
             }
             _ => self.blocks(element),

@@ -3,11 +3,12 @@
 use std::ops::Range;
 
 use crate::builder::Leads;
+use crate::math;
 use crate::ooxml::Relations;
 use crate::target::safe_target;
 use crate::xml::{Element, Node};
 
-use super::{math, symbol, table};
+use super::{symbol, table};
 
 /// Links of one paragraph: each of them may repeat one long address.
 pub(super) const MOST_LINKS: usize = 2_000;

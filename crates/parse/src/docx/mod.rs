@@ -5,7 +5,6 @@
 
 mod block;
 mod inline;
-mod math;
 mod notes;
 mod numbering;
 mod styles;

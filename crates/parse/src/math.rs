@@ -2,7 +2,7 @@
 
 use crate::xml::Element;
 
-pub(super) fn linear(element: &Element) -> String {
+pub(crate) fn linear(element: &Element) -> String {
     let mut out = String::new();
     content(element, &mut out);
     out
