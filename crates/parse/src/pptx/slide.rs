@@ -5,6 +5,7 @@ use model::AtomKind;
 use crate::Error;
 use crate::builder::{Leads, Piece, TextBuilder};
 use crate::cell::Cell;
+use crate::math;
 use crate::ooxml::Relations;
 use crate::xml::Element;
 
@@ -162,6 +163,12 @@ pub(super) fn words(paragraph: &Element, relations: &Relations) -> Cell {
                 out.text.push_str(&said.unwrap_or_default());
             }
             "a:br" => out.text.push('\n'),
+            "a14:m" => out.text.push_str(&formula(element)),
+            "mc:AlternateContent" => {
+                let mut formulas = Vec::new();
+                element.find_all("a14:m", &mut formulas);
+                out.text.extend(formulas.into_iter().map(formula));
+            }
             _ => {}
         }
         let link = element.at(&["a:rPr", "a:hlinkClick"]);
@@ -171,6 +178,14 @@ pub(super) fn words(paragraph: &Element, relations: &Relations) -> Cell {
         }
     }
     out
+}
+
+/// As Markdown writes a formula in a line.
+fn formula(element: &Element) -> String {
+    match math::linear(element).trim() {
+        "" => String::new(),
+        formula => format!("${formula}$"),
+    }
 }
 
 /// Words from here on lead there, with those before them that do, too.

@@ -386,6 +386,7 @@ fn usual_prefix(namespace: &str) -> Option<&'static str> {
         | "http://purl.oclc.org/ooxml/wordprocessingml/main" => "w",
         "http://schemas.openxmlformats.org/drawingml/2006/main"
         | "http://purl.oclc.org/ooxml/drawingml/main" => "a",
+        "http://schemas.microsoft.com/office/drawing/2010/main" => "a14",
         "http://schemas.openxmlformats.org/presentationml/2006/main"
         | "http://purl.oclc.org/ooxml/presentationml/main" => "p",
         "http://schemas.openxmlformats.org/spreadsheetml/2006/main"

@@ -297,3 +297,11 @@ fn cells_of_rich_text_stand_in_the_columns_they_end_at() {
         "|  |  |  |\n| --- | --- | --- |\n| wide |  | 02 |\n| wide |  | 12 |\n| 20 | 21 | 22 |\n"
     );
 }
+
+#[test]
+fn a_formula_on_a_slide_is_read_in_its_place() {
+    let formula = r#"<a14:m xmlns:a14="http://schemas.microsoft.com/office/drawing/2010/main" xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"><m:oMathPara><m:oMath><m:r><m:t>E=m</m:t></m:r><m:sSup><m:e><m:r><m:t>c</m:t></m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:sSup></m:oMath></m:oMathPara></a14:m>"#;
+    let line = format!("<a:p><a:r><a:t>Energy: </a:t></a:r>{formula}<a:r><a:t>.</a:t></a:r></a:p>");
+    let shape = format!("<p:sp><p:txBody>{line}</p:txBody></p:sp>");
+    assert_eq!(markdown(&deck(&shape)), "Energy: $E=mc^{2}$.\n");
+}
