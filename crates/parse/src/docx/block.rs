@@ -379,7 +379,11 @@ impl<'a> Body<'a> {
         };
         let text = labelled(&marker, inline.text.trim());
         let links = moved(inline.links(self.relations), &inline.text, &text);
-        Cell::new(text, links)
+        let mut cell = Cell::new(text, links);
+        for said in inline.pictures {
+            cell.add_line(&Cell::new(said, Vec::new()));
+        }
+        cell
     }
 
     fn push(&mut self, piece: Piece, source: (u64, u64)) -> Result<(), Error> {

@@ -186,3 +186,13 @@ fn a_blank_first_row_makes_no_header_of_the_second() {
     let body = format!("<w:tbl>{look}{}{}</w:tbl>", cells("", ""), cells("a", "1"));
     assert_eq!(markdown(&body), "|  |  |\n| --- | --- |\n| a | 1 |\n");
 }
+
+#[test]
+fn what_a_picture_in_a_cell_shows_is_read() {
+    let picture = r#"<w:p xmlns:wp="http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing"><w:r><w:t>Upper</w:t></w:r><w:r><w:drawing><wp:docPr descr="A mill wheel"/></w:drawing></w:r></w:p>"#;
+    let cells = row(&[cell(picture), cell(&words("b"))]);
+    assert_eq!(
+        markdown(&format!("<w:tbl>{cells}</w:tbl>")),
+        "|  |  |\n| --- | --- |\n| Upper A mill wheel | b |\n"
+    );
+}
