@@ -1,5 +1,7 @@
 //! From the document to pieces, in one walk over what is not dropped.
 
+use std::collections::BTreeSet;
+
 use model::AtomKind;
 
 use super::Source;
@@ -10,6 +12,9 @@ use crate::builder::{Leads, Piece, TextBuilder};
 use crate::normal::collapsed;
 use crate::prose::prose;
 use crate::target::safe_target;
+
+/// Nodes of a block that is there for one picture.
+const MOST_AROUND: usize = 16;
 
 pub(super) fn write(dom: &Dom, source: &Source<'_>, out: &mut TextBuilder) -> Result<(), Error> {
     let mut walk = Walk::new(dom, source, out);
@@ -44,6 +49,8 @@ struct Walk<'a> {
     links: Vec<Leads>,
     /// The link we are in.
     link: Option<OpenLink>,
+    /// What pictures that stand alone were said to show.
+    shown: BTreeSet<String>,
 }
 
 struct OpenLink {
@@ -83,6 +90,7 @@ impl<'a> Walk<'a> {
             item: None,
             links: Vec::new(),
             link: None,
+            shown: BTreeSet::new(),
         }
     }
 
@@ -300,12 +308,32 @@ impl<'a> Walk<'a> {
             .attribute(id, "alt")
             .map(collapsed)
             .unwrap_or_default();
-        if in_figure && !alternative.is_empty() {
+        // Some sites give all their pictures the title of the page.
+        let shows = in_figure
+            || describes(&alternative)
+                && self.stands_alone(id)
+                && self.shown.insert(alternative.clone());
+        if shows && !alternative.is_empty() {
             self.flush()?;
             let piece = Piece::new(AtomKind::Figure, alternative);
             self.push(piece, self.dom.source(id))?;
         }
         Ok(id + 1)
+    }
+
+    /// Whether a block holds nothing but this picture, perhaps in a link.
+    fn stands_alone(&self, id: Id) -> bool {
+        let mut holders = self.dom.ancestors(id).take(MOST_AROUND);
+        let block = holders.find(|holder| is_block(self.dom.tag(*holder)));
+        let block = block.filter(|block| self.dom.node(*block).end - block <= MOST_AROUND);
+        let is_around = |node: Id| match self.dom.own_text(node) {
+            Some(text) => text.trim().is_empty(),
+            None => matches!(self.dom.tag(node), "a" | "span" | "picture" | "source"),
+        };
+        block.is_some_and(|block| {
+            let mut inner = self.dom.subtree(block).skip(1);
+            inner.all(|node| node == id || is_around(node))
+        })
     }
 
     /// What its author wrote, where the page says so; else its letters, without notes on them.
@@ -411,6 +439,15 @@ impl<'a> Walk<'a> {
             marker: marker.clone(),
         }
     }
+}
+
+/// Whether words were written for a picture: the name of its file or one word is no description.
+fn describes(alternative: &str) -> bool {
+    let is_file = |ending: &str| alternative.to_ascii_lowercase().ends_with(ending);
+    let is_file = [".jpg", ".jpeg", ".png", ".gif", ".webp", ".svg"]
+        .into_iter()
+        .any(is_file);
+    (alternative.contains(' ') || !alternative.is_ascii()) && !is_file
 }
 
 fn is_tex(encoding: &str) -> bool {

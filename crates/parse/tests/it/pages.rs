@@ -79,3 +79,15 @@ fn what_is_nested_too_deep_is_read_in_time_and_ends_where_it_ends() {
         markdown(&(open.repeat(20_000) + "deep"));
     }
 }
+
+#[test]
+fn what_a_picture_with_a_block_of_its_own_shows_is_read() {
+    let page = "<p>Before.</p><p><a href='big.png'><img alt='The mill by the river'></a></p>\
+        <div><img alt='img_0042.jpg'></div><p><img alt='The mill by the river'></p><p>See <img alt='a small icon'> here.</p>\
+        <table><tr><td>a<td><img alt='in a cell'><tr><td>b<td>c</table>";
+    assert_eq!(
+        markdown(page),
+        "Before.\n\nThe mill by the river\n\nSee here.\n\n\
+         |  |  |\n| --- | --- |\n| a | in a cell |\n| b | c |\n"
+    );
+}
