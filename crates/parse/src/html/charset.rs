@@ -16,8 +16,13 @@ pub(crate) fn decode(bytes: &[u8]) -> (String, Places) {
 
 fn unmarked(bytes: &[u8]) -> Charset {
     let declared = declared(&bytes[..bytes.len().min(DECLARED_WITHIN)]);
+    let is_utf_8 = std::str::from_utf8(bytes).is_ok();
     // A page that says UTF-8 and is not is one whose server said otherwise.
-    let lies = declared == Some(UTF_8) && std::str::from_utf8(bytes).is_err();
+    let lies = declared == Some(UTF_8) && !is_utf_8;
+    // Text with a byte for each letter is UTF-8 by chance only if it is plain ASCII.
+    if is_utf_8 && !bytes.is_ascii() && declared.is_some_and(Encoding::is_single_byte) {
+        return Charset::utf_8();
+    }
     declared
         .filter(|_| !lies)
         .map(Charset::Web)

@@ -91,3 +91,12 @@ fn what_a_picture_with_a_block_of_its_own_shows_is_read() {
          |  |  |\n| --- | --- |\n| a | in a cell |\n| b | c |\n"
     );
 }
+
+#[test]
+fn a_page_in_utf_8_is_read_as_such_though_it_says_otherwise() {
+    let page = "<html><head><meta charset=iso-8859-1></head><body><p>M\u{fc}hle, \u{43c}\u{443}\u{43a}\u{430}.</body></html>";
+    assert_eq!(
+        markdown(page),
+        "M\u{fc}hle, \u{43c}\u{443}\u{43a}\u{430}.\n"
+    );
+}
