@@ -11,7 +11,7 @@ use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
 use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts, TreeSink};
-use html5ever::{LocalName, TokenizerResult};
+use html5ever::{Attribute, LocalName, Namespace, QualName, TokenizerResult};
 use scraper::{Html, HtmlTreeSink};
 
 use super::places::{Now, Places, Placing, is_format};
@@ -61,6 +61,7 @@ impl<Sink: TokenSink> TokenSink for Guard<'_, Sink> {
     fn process_token(&self, token: Token, line: u64) -> TokenSinkResult<Self::Handle> {
         self.note(&token);
         match &token {
+            Token::TagToken(tag) if is_empty_anchor(tag) => self.anchor(tag, line),
             Token::TagToken(tag) if !self.admits(tag) => TokenSinkResult::Continue,
             _ => self.inner.process_token(token, line),
         }
@@ -73,6 +74,23 @@ impl<Sink: TokenSink> TokenSink for Guard<'_, Sink> {
     fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
         self.inner
             .adjusted_current_node_present_but_not_in_html_namespace()
+    }
+}
+
+impl<Sink: TokenSink> Guard<'_, Sink> {
+    /// XHTML may write an anchor as empty. HTML would read on for its end, and end a link around
+    /// it: what it names is kept as that of an element that does neither.
+    fn anchor(&self, tag: &Tag, line: u64) -> TokenSinkResult<Sink::Handle> {
+        let is = |name: &str| tag.attrs.iter().find(|given| *given.name.local == *name);
+        let named = is("id").or_else(|| is("name")).map(|given| &given.value);
+        let in_drawing = self.adjusted_current_node_present_but_not_in_html_namespace();
+        let Some(name) = named.filter(|_| !in_drawing) else {
+            return TokenSinkResult::Continue;
+        };
+        let [start, end] = marking(name);
+        // What it asks of the tokenizer, if anything, its end takes back.
+        let _ = self.inner.process_token(Token::TagToken(start), line);
+        self.inner.process_token(Token::TagToken(end), line)
     }
 }
 
@@ -113,7 +131,7 @@ impl<Sink> Guard<'_, Sink> {
             && tag.self_closing
             && matches!(
                 &*tag.name,
-                "title" | "script" | "style" | "textarea" | "iframe" | "a"
+                "title" | "script" | "style" | "textarea" | "iframe"
             )
         {
             return false;
@@ -162,6 +180,29 @@ impl<Sink> Guard<'_, Sink> {
         }
         true
     }
+}
+
+fn is_empty_anchor(tag: &Tag) -> bool {
+    tag.kind == TagKind::StartTag && tag.self_closing && &*tag.name == "a"
+}
+
+/// An element that holds nothing, of this name.
+fn marking(name: &StrTendril) -> [Tag; 2] {
+    let tag = |kind, attrs| Tag {
+        kind,
+        name: LocalName::from("span"),
+        self_closing: false,
+        attrs,
+        had_duplicate_attributes: false,
+    };
+    let id = Attribute {
+        name: QualName::new(None, Namespace::from(""), LocalName::from("id")),
+        value: name.clone(),
+    };
+    [
+        tag(TagKind::StartTag, vec![id]),
+        tag(TagKind::EndTag, Vec::new()),
+    ]
 }
 
 fn needs_end(name: &str) -> bool {

@@ -100,3 +100,20 @@ fn a_page_in_utf_8_is_read_as_such_though_it_says_otherwise() {
         "M\u{fc}hle, \u{43c}\u{443}\u{43a}\u{430}.\n"
     );
 }
+
+#[test]
+fn an_anchor_written_as_empty_is_one_and_ends_no_link() {
+    let page = "<h2><a id='first'/>One</h2><p><a href='https://m.example/'>to <a name='x'/>mills</a>\
+        <h2><a name='second'/>Two</h2><svg><a id='y'/></svg><p>Words.";
+    let hints = Hints::of_filename("a.html");
+    let parsed = parse::parse(page.as_bytes(), &hints, &Limits::default()).unwrap();
+    let anchors = parsed.atoms.iter().map(|atom| atom.anchor.as_deref());
+    assert_eq!(
+        anchors.collect::<Vec<_>>(),
+        [Some("first"), None, Some("second"), None]
+    );
+    assert_eq!(
+        parse::to_markdown(&parsed),
+        "## One\n\n[to mills](https://m.example/)\n\n## Two\n\nWords.\n"
+    );
+}
