@@ -1,6 +1,6 @@
 //! Moves what has become too old to the next tier, or out.
 
-use slatedb::{Db, KeyValue};
+use slatedb::{Db, DbReadOps, KeyValue};
 
 use crate::codec::{decode_samples, decode_summaries, encode_summaries};
 use crate::flush::Draft;
@@ -32,13 +32,17 @@ pub(crate) async fn due(
 }
 
 /// The first bucket at or after a time that holds anything: gaps cost nothing.
-async fn first_bucket(db: &Db, tier: Tier, from: Micros) -> Result<Option<Bucket>, Error> {
+pub(crate) async fn first_bucket(
+    store: &(impl DbReadOps + Sync),
+    tier: Tier,
+    from: Micros,
+) -> Result<Option<Bucket>, Error> {
     let Some(bucket) = tier.bucket(from) else {
         return Ok(None);
     };
     let first = key::samples_in(bucket);
     let end = [key::SAMPLES, tier as u8 + 1];
-    let mut keys = db.scan(first.to_vec()..end.to_vec()).await?;
+    let mut keys = store.scan(first.to_vec()..end.to_vec()).await?;
     let found = keys.next().await?;
     Ok(found.and_then(|found| Some(key::read_samples(&found.key)?.0)))
 }

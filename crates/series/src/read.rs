@@ -6,7 +6,7 @@ use roaring::RoaringBitmap;
 use slatedb::DbSnapshot;
 
 use crate::Error;
-use crate::expire::read;
+use crate::expire::{first_bucket, read};
 use crate::key::{self, Number};
 use crate::label::{Labels, NAME};
 use crate::merge::decode_bitmap;
@@ -23,6 +23,13 @@ const SCAN_FROM: u64 = 64;
 pub(crate) struct Found {
     pub labels: Labels,
     pub summaries: Vec<Summary>,
+}
+
+/// Time that is looked for in one tier, up to `end` and without it.
+struct Stretch {
+    tier: Tier,
+    from: Micros,
+    end: Micros,
 }
 
 pub(crate) struct Reader<'a> {
@@ -45,8 +52,10 @@ impl<'a> Reader<'a> {
     ) -> Result<Vec<Found>, Error> {
         let numbers = self.select(selector).await?;
         let mut held: BTreeMap<Number, Vec<Summary>> = BTreeMap::new();
-        for bucket in self.buckets(after, upto) {
-            self.read_bucket(bucket, &numbers, &mut held).await?;
+        if !numbers.is_empty() {
+            for stretch in self.stretches(after, upto) {
+                self.read_stretch(stretch, &numbers, &mut held).await?;
+            }
         }
         let mut found = vec![];
         for (number, mut summaries) in held {
@@ -128,24 +137,35 @@ impl<'a> Reader<'a> {
             .ok_or_else(|| Error::corrupt(format!("the labels of series {}", number.0)))
     }
 
-    /// The buckets of each tier that may hold something, from old to new.
-    fn buckets(&self, after: Micros, upto: Micros) -> Vec<Bucket> {
-        let mut buckets = vec![];
+    /// Where each tier may hold something, from old to new.
+    fn stretches(&self, after: Micros, upto: Micros) -> Vec<Stretch> {
+        let mut stretches = vec![];
         let mut end = upto.saturating_add(1);
         for tier in Tier::ALL {
-            let from = self.meta.horizon(tier).max(after);
+            let from = self.meta.horizon(tier).max(after).max(0);
             if from < end {
-                let (first, last) = (tier.bucket(from.max(0)), tier.bucket(end - 1));
-                if let (Some(first), Some(last)) = (first, last) {
-                    let these = first.index..=last.index;
-                    buckets.extend(these.rev().map(|index| Bucket { tier, index }));
-                }
+                stretches.push(Stretch { tier, from, end });
             }
             // What a finer tier holds no longer is in the next.
             end = end.min(self.meta.horizon(tier));
         }
-        buckets.reverse();
-        buckets
+        stretches.reverse();
+        stretches
+    }
+
+    /// Goes from one bucket that holds anything to the next: a stretch may be as long as one asks.
+    async fn read_stretch(
+        &self,
+        Stretch { tier, from, end }: Stretch,
+        numbers: &RoaringBitmap,
+        held: &mut BTreeMap<Number, Vec<Summary>>,
+    ) -> Result<(), Error> {
+        let mut next = first_bucket(self.snapshot, tier, from).await?;
+        while let Some(bucket) = next.filter(|bucket| bucket.start() < end) {
+            self.read_bucket(bucket, numbers, held).await?;
+            next = first_bucket(self.snapshot, tier, bucket.end()).await?;
+        }
+        Ok(())
     }
 
     async fn read_bucket(

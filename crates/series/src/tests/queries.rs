@@ -225,6 +225,24 @@ async fn thinning_out_keeps_what_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn time_that_holds_nothing_costs_nothing_however_long_it_is() {
+    let series = open(&memory()).await;
+    counters(&series, 600).await;
+    // So late an hour that all of them up to it could not be listed, let alone be looked for.
+    let end = START + 50_000_000 * HOUR;
+    let range = Range {
+        from: START,
+        to: end,
+        step: end - START,
+    };
+    let asked = ask(&series, r#"documents_total{kb="a"}"#, range);
+    let found = tokio::time::timeout(Duration::from_secs(30), asked).await;
+    let found = found.expect("gaps are stepped over");
+    assert_eq!(found, [r#"documents_total{kb="a"} [0.0, 600.0]"#]);
+    series.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_recorded_is_counted_and_what_cannot_be_asked_is_explained() {
     let series = open(&memory()).await;
     let labels = labels("up", "x");
