@@ -12,6 +12,7 @@ use model::{DocumentId, PageBox};
 use pipeline::query::Weights;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use utoipa::openapi::{Object, ObjectBuilder, Type};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
@@ -25,6 +26,9 @@ use crate::problem::Problem;
 const MOST_HITS: usize = 200;
 const LONGEST_QUERY: usize = 8_000;
 const MOST_NEIGHBOURS: u32 = 10;
+/// Each id and each pair is a part of one statement, of which a database takes only so many.
+const MOST_DOCUMENTS: usize = 1_000;
+const MOST_PAIRS: usize = 100;
 
 pub fn routes() -> OpenApiRouter<Gateway> {
     OpenApiRouter::new().routes(routes!(search))
@@ -57,8 +61,10 @@ pub struct Question {
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FilterBody {
+    #[schema(max_items = 1000)]
     pub document_ids: Vec<Uuid>,
     /// Every pair must be among the document's metadata.
+    #[schema(schema_with = pairs)]
     pub metadata: BTreeMap<String, String>,
     pub language: Option<String>,
     /// Only chunks under a heading that contains this.
@@ -81,6 +87,16 @@ impl Question {
 
 fn ten() -> usize {
     10
+}
+
+/// Strings by name, and how many: the description of a field cannot say so otherwise.
+fn pairs() -> Object {
+    let string = ObjectBuilder::new().schema_type(Type::String);
+    ObjectBuilder::new()
+        .additional_properties(Some(string))
+        .max_properties(Some(MOST_PAIRS))
+        .description(Some("Every pair must be among the document's metadata."))
+        .build()
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -248,26 +264,88 @@ pub fn checked(sent: Question) -> Result<Request, Problem> {
         )));
     }
     check_time("as_of", sent.as_of)?;
-    let too_long = |(key, value): (&String, &String)| key.len() + value.len() > LONGEST_PAIR;
-    if sent.filter.metadata.iter().any(too_long) {
-        return Err(Problem::unprocessable(format!(
-            "a filter's key and value have at most {LONGEST_PAIR} bytes together"
-        )));
-    }
-    let documents = sent.filter.document_ids.into_iter();
+    let filter = sent.filter.checked()?;
     Ok(Request {
         query: sent.query,
         mode: sent.mode,
         top: sent.top,
         weights: Weights::default(),
-        filter: Filter {
-            documents: documents.map(DocumentId::from_uuid).collect(),
-            metadata: sent.filter.metadata.into_iter().collect(),
-            language: sent.filter.language,
-            heading: sent.filter.heading,
-        },
+        filter,
         neighbours: sent.neighbours,
         as_of: sent.as_of,
         rerank: sent.rerank,
     })
+}
+
+impl FilterBody {
+    fn checked(self) -> Result<Filter, Problem> {
+        if self.document_ids.len() > MOST_DOCUMENTS {
+            return Err(Problem::unprocessable(format!(
+                "a filter names at most {MOST_DOCUMENTS} documents"
+            ))
+            .hint(
+                "ask for so many at a time, or give them metadata in common and filter by that",
+            ));
+        }
+        if self.metadata.len() > MOST_PAIRS {
+            return Err(Problem::unprocessable(format!(
+                "a filter has at most {MOST_PAIRS} pairs of metadata"
+            )));
+        }
+        let too_long = |(key, value): (&String, &String)| key.len() + value.len() > LONGEST_PAIR;
+        if self.metadata.iter().any(too_long) {
+            return Err(Problem::unprocessable(format!(
+                "a filter's key and value have at most {LONGEST_PAIR} bytes together"
+            )));
+        }
+        let documents = self.document_ids.into_iter();
+        Ok(Filter {
+            documents: documents.map(DocumentId::from_uuid).collect(),
+            metadata: self.metadata.into_iter().collect(),
+            language: self.language,
+            heading: self.heading,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(filter: FilterBody) -> Question {
+        Question {
+            filter,
+            ..Question::new("quern".to_owned(), 10)
+        }
+    }
+
+    fn of_documents(count: usize) -> FilterBody {
+        FilterBody {
+            document_ids: vec![Uuid::nil(); count],
+            ..FilterBody::default()
+        }
+    }
+
+    fn of_pairs(count: usize) -> FilterBody {
+        let pair = |n: usize| (n.to_string(), "x".to_owned());
+        FilterBody {
+            metadata: (0..count).map(pair).collect(),
+            ..FilterBody::default()
+        }
+    }
+
+    #[test]
+    fn a_filter_of_more_than_a_database_takes_is_refused_with_the_limit() {
+        for (filter, limit) in [
+            (of_documents(1_001), "at most 1000 documents"),
+            (of_pairs(101), "at most 100 pairs"),
+        ] {
+            let problem = checked(question(filter)).unwrap_err();
+            assert_eq!(problem.status(), 422);
+            assert!(problem.detail().contains(limit), "{problem:?}");
+        }
+        for filter in [of_documents(1_000), of_pairs(100)] {
+            assert!(checked(question(filter)).is_ok());
+        }
+    }
 }
