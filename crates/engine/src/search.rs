@@ -46,6 +46,17 @@ pub struct Request {
     pub rerank: Option<bool>,
 }
 
+impl Request {
+    /// A leg of no weight is not asked: what it brings would not be ranked, only waited for.
+    fn asks_meaning(&self) -> bool {
+        self.mode != Mode::Text && self.weights.vector > 0.0
+    }
+
+    fn asks_words(&self) -> bool {
+        self.mode != Mode::Vector && self.weights.text > 0.0
+    }
+}
+
 /// What a search found.
 #[derive(Debug, Clone)]
 pub struct Found {
@@ -192,7 +203,7 @@ impl Engine {
             Ok(meaning) => (meaning, None),
             // The words of a query answer without the model, where they are searched for at all.
             Err(error) => match error.model_is_silent() {
-                Some(why) if request.mode == Mode::Hybrid => (None, Some(why)),
+                Some(why) if request.asks_words() => (None, Some(why)),
                 _ => return Err(error),
             },
         };
@@ -227,7 +238,7 @@ impl Engine {
         request: &Request,
         took: &mut Took,
     ) -> Result<Option<Meaning>, Error> {
-        if request.mode == Mode::Text {
+        if !request.asks_meaning() {
             return Ok(None);
         }
         let model = self.asked_model(&kb.serving)?;
@@ -353,7 +364,7 @@ impl Asked<'_> {
             vector = noting(&mut took.vector, searching).await?;
         }
         let mut text = Vec::new();
-        if self.request.mode != Mode::Vector {
+        if self.request.asks_words() {
             let searching = snapshot.search_text(space, &self.request.query, live, depth);
             text = noting(&mut took.text, searching).await?;
         }

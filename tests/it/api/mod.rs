@@ -16,6 +16,7 @@ mod questions;
 mod rerank;
 pub mod served;
 mod uploads;
+mod weights;
 
 /// Runs each scenario against a server on SQLite and against one on PostgreSQL.
 macro_rules! on_both_catalogs {

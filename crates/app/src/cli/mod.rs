@@ -124,6 +124,9 @@ pub struct Search {
     /// How many passages
     #[arg(long, value_name = "K", default_value_t = 10)]
     pub top: usize,
+    /// What meaning and words count for, such as 2,1; 0 leaves one out [default: 1,1]
+    #[arg(long, value_name = "VECTOR,TEXT", value_parser = weights)]
+    pub weights: Option<(f64, f64)>,
     /// Only documents with this metadata; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub metadata: Vec<(String, String)>,
@@ -301,6 +304,14 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// Two numbers; which of them will do is for the search to say.
+fn weights(text: &str) -> Result<(f64, f64), String> {
+    let number = |text: &str| text.trim().parse().ok().filter(|n: &f64| n.is_finite());
+    let pair = text.split_once(',');
+    pair.and_then(|(vector, text)| Some((number(vector)?, number(text)?)))
+        .ok_or_else(|| "expected two numbers, such as 2,1".to_owned())
+}
+
 /// `90s`, `15m`, `6h`, `7d` in seconds.
 fn seconds(text: &str) -> Result<u64, String> {
     let wrong = || "expected a number and s, m, h or d, such as 15m".to_owned();
@@ -351,5 +362,13 @@ mod tests {
         }
         assert!(Cli::try_parse_from(["gristmill", "documents", "history", "x"]).is_ok());
         assert!(Cli::try_parse_from(["gristmill", "search"]).is_err());
+    }
+
+    #[test]
+    fn weights_are_two_numbers() {
+        assert_eq!(weights("2, 0.5"), Ok((2.0, 0.5)));
+        for wrong in ["", "2", "2,", "1,2,3", "NaN,1", "1,inf"] {
+            assert!(weights(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -119,8 +119,10 @@ async fn ask(client: &Client, args: &Search, query: &str) -> anyhow::Result<Valu
         .iter()
         .map(|(key, value)| (key.clone(), json!(value)))
         .collect();
+    let weights = args.weights;
     let body = json!({
         "query": query, "mode": args.mode.as_str(), "top": args.top,
+        "weights": weights.map(|(vector, text)| json!({ "vector": vector, "text": text })),
         "filter": { "metadata": metadata }, "as_of": args.as_of,
         "rerank": args.no_rerank.then_some(false),
     });

@@ -10,3 +10,4 @@ mod progress;
 mod redelivery;
 mod rerank;
 mod stability;
+mod weights;

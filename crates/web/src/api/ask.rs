@@ -9,7 +9,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::citations::CitationView;
-use super::search::{FilterBody, ForgottenView, HitView, Question, RerankView, checked};
+use super::search::{
+    FilterBody, ForgottenView, HitView, Question, RerankView, WeightsBody, checked,
+};
 use crate::auth::{May, Search};
 use crate::extract::{Named, Sent};
 use crate::gateway::Gateway;
@@ -28,6 +30,7 @@ pub fn routes() -> OpenApiRouter<Gateway> {
 pub struct AskBody {
     #[schema(min_length = 1, max_length = 2000)]
     pub question: String,
+    pub weights: Option<WeightsBody>,
     #[serde(default)]
     pub filter: FilterBody,
     /// What answered at that time, instead of now.
@@ -88,6 +91,7 @@ async fn ask(
         )));
     }
     let request = checked(Question {
+        weights: sent.weights,
         filter: sent.filter,
         as_of: sent.as_of,
         rerank: sent.rerank,

@@ -46,6 +46,7 @@ pub struct Question {
     #[serde(default = "ten")]
     #[schema(minimum = 1, maximum = 200)]
     pub top: usize,
+    pub weights: Option<WeightsBody>,
     #[serde(default)]
     pub filter: FilterBody,
     /// How many chunks before and after each hit to show with it.
@@ -56,6 +57,19 @@ pub struct Question {
     pub as_of: Option<DateTime<Utc>>,
     /// `false` leaves the reranker out; `true` is refused where none is configured.
     pub rerank: Option<bool>,
+}
+
+/// What each leg counts for in the fused score; one of weight 0 is not searched. At least one that
+/// the mode searches counts for something.
+#[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WeightsBody {
+    /// Of the meaning.
+    #[schema(minimum = 0, default = 1.0)]
+    pub vector: Option<f64>,
+    /// Of the words.
+    #[schema(minimum = 0, default = 1.0)]
+    pub text: Option<f64>,
 }
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -77,6 +91,7 @@ impl Question {
             query,
             mode: Mode::default(),
             top,
+            weights: None,
             filter: FilterBody::default(),
             neighbours: 0,
             as_of: None,
@@ -264,17 +279,46 @@ pub fn checked(sent: Question) -> Result<Request, Problem> {
         )));
     }
     check_time("as_of", sent.as_of)?;
+    let weights = sent.weights.unwrap_or_default().checked(sent.mode)?;
     let filter = sent.filter.checked()?;
     Ok(Request {
         query: sent.query,
         mode: sent.mode,
         top: sent.top,
-        weights: Weights::default(),
+        weights,
         filter,
         neighbours: sent.neighbours,
         as_of: sent.as_of,
         rerank: sent.rerank,
     })
+}
+
+impl WeightsBody {
+    fn checked(self, mode: Mode) -> Result<Weights, Problem> {
+        let usual = Weights::default();
+        let weights = Weights {
+            vector: self.vector.unwrap_or(usual.vector),
+            text: self.text.unwrap_or(usual.text),
+        };
+        let counts = |weight: f64| weight.is_finite() && weight >= 0.0;
+        if !counts(weights.vector) || !counts(weights.text) {
+            return Err(Problem::unprocessable(
+                "weights are finite numbers, and not negative",
+            ));
+        }
+        let nothing = match mode {
+            Mode::Hybrid => weights.vector + weights.text == 0.0,
+            Mode::Vector => weights.vector == 0.0,
+            Mode::Text => weights.text == 0.0,
+        };
+        if nothing {
+            return Err(Problem::unprocessable(
+                "with these weights nothing that the mode searches counts",
+            )
+            .hint("give `vector` or `text` a weight above 0; 1 is the default of both"));
+        }
+        Ok(weights)
+    }
 }
 
 impl FilterBody {
@@ -347,5 +391,43 @@ mod tests {
         for filter in [of_documents(1_000), of_pairs(100)] {
             assert!(checked(question(filter)).is_ok());
         }
+    }
+
+    fn weighed(mode: Mode, vector: f64, text: f64) -> Result<Request, Problem> {
+        let weights = WeightsBody {
+            vector: Some(vector),
+            text: Some(text),
+        };
+        checked(Question {
+            mode,
+            weights: Some(weights),
+            ..Question::new("quern".to_owned(), 10)
+        })
+    }
+
+    #[test]
+    fn weights_are_taken_as_they_are_where_something_counts_and_refused_where_nothing_does() {
+        for (mode, vector, text) in [
+            (Mode::Hybrid, 2.0, 0.5),
+            (Mode::Hybrid, 0.0, 1.0),
+            (Mode::Vector, 1.0, 0.0),
+            (Mode::Text, 0.0, 1.0),
+        ] {
+            let taken = weighed(mode, vector, text).unwrap().weights;
+            assert_eq!(taken, Weights { vector, text });
+        }
+        for (mode, vector, text) in [
+            (Mode::Hybrid, 0.0, 0.0),
+            (Mode::Vector, 0.0, 1.0),
+            (Mode::Text, 1.0, 0.0),
+            (Mode::Hybrid, -1.0, 2.0),
+            (Mode::Hybrid, 1.0, f64::INFINITY),
+            (Mode::Hybrid, f64::NAN, 1.0),
+        ] {
+            let problem = weighed(mode, vector, text).unwrap_err();
+            assert_eq!(problem.status(), 422, "{mode:?} {vector} {text}");
+        }
+        let unsaid = Question::new("quern".to_owned(), 10);
+        assert_eq!(checked(unsaid).unwrap().weights, Weights::default());
     }
 }
