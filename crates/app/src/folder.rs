@@ -187,23 +187,23 @@ impl Folder {
             .with_context(|| format!("cannot find `{}`", path.display()))
     }
 
-    /// Moves the index out of the way, whole, for whoever wants to look into it; says where to.
+    /// Moves a store out of the way, whole, for whoever wants to look into it; says where to.
     /// The next to open the folder begins with an empty one.
     #[expect(
         clippy::disallowed_methods,
         reason = "this is where it becomes an effect"
     )]
-    pub fn set_index_aside(&self, _ours: &Lock) -> anyhow::Result<PathBuf> {
+    pub fn set_aside(&self, store: &str, _ours: &Lock) -> anyhow::Result<PathBuf> {
         let when = chrono::Utc::now().format("%Y%m%dT%H%M%S%3fZ");
-        let (index, aside) = (
-            self.join(INDEX),
-            self.join(&format!("{INDEX}{DAMAGED}{when}")),
+        let (store, aside) = (
+            self.join(store),
+            self.join(&format!("{store}{DAMAGED}{when}")),
         );
-        let moved = durable::effect_blocking("app.set_index_aside", || {
-            fs::rename(&index, &aside)?;
+        let moved = durable::effect_blocking("app.set_store_aside", || {
+            fs::rename(&store, &aside)?;
             File::open(&self.path)?.sync_all()
         });
-        let told = || format!("cannot move `{}` to `{}`", index.display(), aside.display());
+        let told = || format!("cannot move `{}` to `{}`", store.display(), aside.display());
         moved.with_context(told)?;
         Ok(aside)
     }
@@ -240,6 +240,8 @@ const CATALOG: &str = "catalog.db";
 pub const INDEX: &str = "index";
 /// The folder of the originals and what was read from them.
 pub const OBJECTS: &str = "objects";
+/// The folder of the figures over time.
+pub const SERIES: &str = "series";
 
 #[expect(
     clippy::disallowed_methods,

@@ -94,7 +94,7 @@ pub(crate) async fn open(
         .with_db_cache(Arc::new(cache), 0)
         .build()
         .await
-        .map_err(Error::Open)
+        .map_err(Error::at_opening)
 }
 
 fn slate_settings() -> slatedb::Settings {

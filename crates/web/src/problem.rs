@@ -19,6 +19,10 @@ use utoipa::ToSchema;
 /// Files of the index are not what was written.
 pub const INDEX_DAMAGED: &str = "index_damaged";
 const INDEX_BEHIND: &str = "index_behind";
+/// Files of the figures over time are not.
+pub const FIGURES_DAMAGED: &str = "figures_damaged";
+/// They are whole, as far as one can tell, and still cannot be read.
+const FIGURES_STOPPED: &str = "figures_stopped";
 /// It can be made again where it is, with the server running.
 const TEXT_SPOILT: &str = "text_index_spoilt";
 
@@ -228,6 +232,9 @@ impl From<engine::Error> for Problem {
                  `quantile(0.99, stage_seconds{stage=\"embed\"})`",
             );
         }
+        if let engine::Error::Series(cause) = &error {
+            return without_figures(&error, cause.is_damage());
+        }
         match error.disposition() {
             Disposition::Retry { .. } | Disposition::Wait { .. } => match error.model_is_silent() {
                 Some(why) => silent(&error, why),
@@ -286,6 +293,25 @@ fn spoilt(error: &engine::Error) -> Problem {
     let detail = error.to_string();
     Problem::new(StatusCode::INTERNAL_SERVER_ERROR, TEXT_SPOILT, detail)
         .hint("`gristmill verify` names it, and `gristmill repair` makes it again from the store")
+}
+
+/// Documents are taken in and searched without them.
+fn without_figures(error: &engine::Error, damaged: bool) -> Problem {
+    let why = error.explain();
+    tracing::error!(error = why, "request failed");
+    let (code, hint) = match damaged {
+        true => (
+            FIGURES_DAMAGED,
+            "`gristmill repair`, with the server stopped, sets the folder `series` of the data \
+             folder aside, and figures begin anew; documents and searches do not need it",
+        ),
+        false => (
+            FIGURES_STOPPED,
+            "see that the folder `series` of the data folder can be read and written, then start \
+             the server again; documents and searches do not need it",
+        ),
+    };
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, code, why).hint(hint)
 }
 
 fn damaged_catalog(error: &catalog::Error) -> Problem {

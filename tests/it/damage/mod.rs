@@ -1,6 +1,8 @@
 //! What is damaged on purpose is named by `verify`, all of it and nothing else, and what can
 //! be mended is mended by `repair`.
 
+mod figures;
+
 mod harm;
 
 mod index_files;

@@ -8,7 +8,7 @@ use web::problem::INDEX_DAMAGED;
 
 use crate::config::Config;
 use crate::explain::{self, hinted};
-use crate::folder::{Claimed, Folder};
+use crate::folder::{Claimed, Folder, INDEX};
 
 /// What is wrong with the files of the index, where that is why something failed.
 pub fn told_by(error: &anyhow::Error) -> Option<String> {
@@ -34,7 +34,7 @@ pub fn verified(what: &str) -> Value {
 pub fn set_aside(config: &Config, what: &str) -> anyhow::Result<PathBuf> {
     let folder = Folder::create(&config.data)?;
     match folder.claim()? {
-        Claimed::Ours(lock) => folder.set_index_aside(&lock),
+        Claimed::Ours(lock) => folder.set_aside(INDEX, &lock),
         Claimed::Theirs(_) => Err(hinted(
             what,
             "stop the server that holds the data folder, run `gristmill repair`, and start it again",

@@ -11,7 +11,9 @@ use crate::folder::{Claimed, Folder};
 use crate::session::{Needs, Session};
 use crate::{embedding, reranking};
 
-use super::{print_line, print_text};
+use super::{damaged_series, print_line, print_text};
+
+const STORES: &str = "stores";
 
 struct Check {
     name: &'static str,
@@ -23,7 +25,7 @@ pub async fn run(config: &Config, args: &Doctor) -> anyhow::Result<ExitCode> {
     if let Some(DoctorWhat::Isolation) = args.what {
         return super::isolation::run(config, args.json).await;
     }
-    let checks = [
+    let mut checks = vec![
         folder(config),
         disk(config),
         model(config),
@@ -31,6 +33,13 @@ pub async fn run(config: &Config, args: &Doctor) -> anyhow::Result<ExitCode> {
         parser(config).await,
         stores(config).await,
     ];
+    // With the stores shut it could only repeat what was just said.
+    if checks
+        .iter()
+        .all(|check| check.name != STORES || check.finding.is_ok())
+    {
+        checks.push(figures(config).await);
+    }
     let well = checks.iter().all(|check| check.finding.is_ok());
     for check in &checks {
         if args.json {
@@ -139,7 +148,20 @@ async fn stores(config: &Config) -> Check {
         }
     };
     Check {
-        name: "stores",
+        name: STORES,
+        finding,
+    }
+}
+
+/// The history is really read, by us or by the server that holds it.
+async fn figures(config: &Config) -> Check {
+    let finding = match damaged_series::read(config).await {
+        Ok(true) => Ok("can be read".to_owned()),
+        Ok(false) => Ok("none are kept yet".to_owned()),
+        Err(error) => Err((sentence(&error), hint(&error).to_owned())),
+    };
+    Check {
+        name: "figures",
         finding,
     }
 }

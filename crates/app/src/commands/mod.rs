@@ -3,6 +3,7 @@
 pub mod backup;
 pub mod crash_test;
 mod damaged_index;
+mod damaged_series;
 pub mod dead_letters;
 pub mod doctor;
 pub mod documents;

@@ -7,10 +7,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::cli::{Repair, Verify};
+use crate::client::Client;
 use crate::config::Config;
 use crate::session::{Needs, Session};
 
-use super::{cell, damaged_index, print_line, print_text};
+use super::{cell, damaged_index, damaged_series, print_line, print_text};
 
 /// How long what is left of a session may take to end.
 const LEFT_RUNNING: Duration = Duration::from_secs(10);
@@ -37,13 +38,16 @@ pub async fn run(config: &Config, args: &Verify) -> anyhow::Result<ExitCode> {
 /// In a runtime of its own, which ends with the answer. A store that cannot be read cannot be
 /// closed in order either, and what it leaves running would go on writing where `repair` makes
 /// the new one, and shut that out.
-async fn ask(config: &Config, path: &'static str) -> anyhow::Result<Value> {
+pub async fn apart<T: Send + 'static>(
+    config: &Config,
+    asking: impl AsyncFnOnce(&Client) -> anyhow::Result<T> + Send + 'static,
+) -> anyhow::Result<T> {
     let config = config.clone();
     let asked = tokio::task::spawn_blocking(move || {
         let runtime = tokio::runtime::Runtime::new()?;
         let answer = runtime.block_on(async {
             let session = Session::open(&config, Needs::Answers).await?;
-            let answer = session.client.post(path, &json!({})).await;
+            let answer = asking(&session.client).await;
             session.close_after(answer).await
         });
         runtime.shutdown_timeout(LEFT_RUNNING);
@@ -52,14 +56,28 @@ async fn ask(config: &Config, path: &'static str) -> anyhow::Result<Value> {
     asked.await?
 }
 
+async fn ask(config: &Config, path: &'static str) -> anyhow::Result<Value> {
+    apart(config, async move |client| {
+        client.post(path, &json!({})).await
+    })
+    .await
+}
+
 pub async fn repair(config: &Config, args: &Repair) -> anyhow::Result<ExitCode> {
-    let done = match ask(config, "/v1/repair").await {
+    let mut done = match ask(config, "/v1/repair").await {
         Ok(done) => done,
         Err(error) => {
             let what = damaged_index::told_by(&error).ok_or(error)?;
             repair_without_index(config, &what).await?
         }
     };
+    let figures = damaged_series::mended(config).await;
+    let left = figures
+        .as_ref()
+        .is_some_and(|one| one["mended"] == json!(false));
+    if let Some(findings) = done["findings"].as_array_mut() {
+        findings.extend(figures);
+    }
     let after = &done["after"];
     if args.json {
         let mut told = line(after);
@@ -96,7 +114,7 @@ pub async fn repair(config: &Config, args: &Repair) -> anyhow::Result<ExitCode> 
         }
         print_text(&stands(after))?;
     }
-    Ok(code(after))
+    Ok(if left { ExitCode::FAILURE } else { code(after) })
 }
 
 async fn repair_without_index(config: &Config, what: &str) -> anyhow::Result<Value> {
@@ -154,6 +172,9 @@ fn place_within(one: &Value) -> String {
     if let Some(kind) = one["tally"]["kind"].as_str() {
         let (told, counted) = (&one["tally"]["told"], &one["tally"]["counted"]);
         return format!("status: {kind} ({told} told, {counted} counted)");
+    }
+    if let Some(folder) = one["folder"].as_str() {
+        return format!("folder {folder}");
     }
     if let Some(kb) = one["kb"].as_str() {
         return format!("knowledge base {kb}");
