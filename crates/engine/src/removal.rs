@@ -11,6 +11,7 @@ use std::time::Duration;
 use catalog::{LiveFilter, Removing};
 use index::{Gone, Space};
 use model::{DocumentId, JobId, TenantId, UserId};
+use roaring::RoaringBitmap;
 
 use crate::objects::Key;
 use crate::{Engine, Error};
@@ -170,14 +171,28 @@ impl Engine {
     /// it out of both.
     async fn reclaim(&self, tenant: TenantId, removed: &[Removing]) -> Result<(), Error> {
         for space in spaces(tenant, removed) {
-            let filter = LiveFilter {
-                generation: Some(space.generation),
-                ..LiveFilter::default()
-            };
-            let live = self.parts.catalog.live(tenant, space.kb, filter).await?;
-            self.parts.index.compact(space, &live.numbers).await?;
+            // Of such a one nothing is left that would have to be taken out.
+            if self.parts.index.has_forgotten(space).await? {
+                continue;
+            }
+            let live = self.live_in(space).await?;
+            self.parts.index.compact(space, &live).await?;
         }
         Ok(())
+    }
+
+    /// What answers in a generation: nothing, where another has taken its place.
+    async fn live_in(&self, space: Space) -> Result<RoaringBitmap, Error> {
+        let filter = LiveFilter {
+            generation: Some(space.generation),
+            ..LiveFilter::default()
+        };
+        let live = self.parts.catalog.live(space.tenant, space.kb, filter);
+        match live.await {
+            Ok(live) => Ok(live.numbers),
+            Err(catalog::Error::Retired { .. }) => Ok(RoaringBitmap::new()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Scans every store for anything of a document that was purged.
