@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use testkit::double::{self, Double};
 
 use crate::api::served::{Answer, Served, send};
-use crate::mill::{Folder, Mill, embeds_at, path, text};
+use crate::mill::{Folder, Mill, embeds_at, outcomes, path, text};
 
 const FILES: usize = 40;
 /// The model of the next generation; the mills start with another.
@@ -280,4 +280,18 @@ async fn a_search_as_of_before_the_switch_says_what_it_lacks() {
         "{shown}"
     );
     assert!(shown.contains(&since[..19]), "{shown}");
+}
+
+#[test]
+fn an_ingest_after_the_switch_tells_of_what_it_skipped() {
+    let folder = Folder::of(&[
+        ("a.md", "# A\n\nThe quern is old.\n"),
+        ("b.md", "# B\n\nThe quern of B.\n"),
+    ]);
+    let mill = Mill::sqlite();
+    mill.ingest(folder.path());
+    for target in ["60", "70"] {
+        mill.ok(&["generations", "build", "--target", target]);
+        assert_eq!(outcomes(&mill.ingest(folder.path())), ["skipped"; 2]);
+    }
 }

@@ -158,6 +158,14 @@ async fn first_to_go_on<DB: Dialect>(
     Ok(told.map(|(why, until)| FirstToGoOn { why, until }))
 }
 
+/// A claim `jv` of a version `v` that only came by copying what the job met, as a generation that
+/// was being built copied all that served: a job that met the copy itself has met nothing else.
+const COPIED: &str = "r.run_type = 'reindex' AND EXISTS (SELECT 1 FROM document_versions w
+        WHERE w.document_id = v.document_id AND w.content_hash = v.content_hash
+          AND w.number < v.number
+          AND EXISTS (SELECT 1 FROM job_versions o
+              WHERE o.job_id = jv.job_id AND o.version_id = w.id))";
+
 /// Counted from what the job claims.
 pub async fn changes<DB: Dialect>(
     c: &mut Tx<DB>,
@@ -165,12 +173,12 @@ pub async fn changes<DB: Dialect>(
     job: JobId,
 ) -> Result<JobChanges, Error> {
     let known = jobs::one::<DB>(c, tenant, job).await?;
-    let rows = query(
+    let rows = query(AssertSqlSafe(format!(
         "SELECT jv.outcome, count(*) AS met FROM job_versions jv
          JOIN document_versions v ON v.id = jv.version_id
-         JOIN ingestion_runs r ON r.id = v.run_id AND r.run_type <> 'reindex'
-         WHERE jv.job_id = $1 GROUP BY 1",
-    )
+         JOIN ingestion_runs r ON r.id = v.run_id
+         WHERE jv.job_id = $1 AND NOT ({COPIED}) GROUP BY 1"
+    )))
     .bind(job.as_uuid())
     .fetch_all(&mut *c)
     .await?;
@@ -282,17 +290,17 @@ pub async fn documents<DB: Dialect>(
     page: &Page,
 ) -> Result<Listed<JobDocument>, Error> {
     jobs::one::<DB>(c, tenant, job).await?;
-    let mut select: QueryBuilder<DB> = QueryBuilder::new(
+    let mut select: QueryBuilder<DB> = QueryBuilder::new(format!(
         "SELECT jv.version_id, jv.outcome, v.document_id, d.source_uri, v.chunks, v.gaps,
              v.warnings, v.run_id, r.status AS run_status, r.error_message, r.waiting, r.job_id AS run_job,
              j.status AS run_job_status
          FROM job_versions jv
          JOIN document_versions v ON v.id = jv.version_id
          JOIN documents d ON d.id = v.document_id
-         JOIN ingestion_runs r ON r.id = v.run_id AND r.run_type <> 'reindex'
+         JOIN ingestion_runs r ON r.id = v.run_id
          LEFT JOIN jobs j ON j.id = r.job_id
-         WHERE jv.job_id = ",
-    );
+         WHERE NOT ({COPIED}) AND jv.job_id = "
+    ));
     select.push_bind(job.as_uuid());
     if let Some(after) = paging::after::<VersionId>(page)? {
         select

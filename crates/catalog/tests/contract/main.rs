@@ -23,6 +23,7 @@ mod purge;
 mod said;
 mod shared;
 mod standing;
+mod switched;
 mod unattended;
 mod units;
 mod upgrades;
@@ -161,6 +162,7 @@ promises! {
     folder::of_many_folders_at_once_one_has_the_catalog,
     said::a_canceled_job_has_said_nothing_of_what_stays,
     said::whoever_finds_a_version_that_was_copied_claims_the_copy_too,
+    switched::a_job_tells_what_it_met_once_whatever_was_copied,
     noted::a_failed_version_is_noted_until_it_is_tried_again,
     noted::rows_that_were_changed_are_known_and_put_back,
     noted::a_document_that_was_changed_is_known_and_put_back,
