@@ -295,3 +295,48 @@ fn an_ingest_after_the_switch_tells_of_what_it_skipped() {
         assert_eq!(outcomes(&mill.ingest(folder.path())), ["skipped"; 2]);
     }
 }
+
+/// What it replaced before the switch was never built, and is when it is to answer again.
+async fn a_cancel_after_the_switch_takes_nothing_of_another_job(mill: Mill) {
+    let folder = Folder::of(&[
+        ("a.md", "# A\n\nThe quern is old.\n"),
+        ("b.md", "# B\n\nThe sluice of B.\n"),
+    ]);
+    let served = Served::with(mill, &[]);
+    let mill = &served.mill;
+    mill.ingest(folder.path());
+    folder.write("a.md", "# A\n\nThe quern is new.\n");
+    mill.ingest(folder.path());
+    let jobs = mill.lines(&["jobs", "list", "--json"]);
+    mill.ok(&["generations", "build", "--target", "60"]);
+    mill.ok(&["jobs", "cancel", text(&jobs[0]["job_id"])]);
+    loop {
+        let documents = mill.lines(&["documents", "--all", "--json"]);
+        let is_it = |row: &&Value| text(&row["source_uri"]).ends_with("a.md");
+        let row = documents.iter().find(is_it).expect("another job's still");
+        if row["state"] == "ready" {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let body = json!({ "query": "quern", "mode": "text" });
+    let found = served.post("/v1/kbs/default/search", &body);
+    let found = found.await.expect(200);
+    let [hit] = &found["hits"].as_array().unwrap()[..] else {
+        panic!("what reads ready answers: {found}")
+    };
+    assert!(text(&hit["text"]).contains("old"), "{hit}");
+    let told = &mill.lines(&["verify", "--json"])[0];
+    assert_eq!(told["disagreements"], json!([]), "{told}");
+    served.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancel_after_the_switch_takes_nothing_of_another_job_on_sqlite() {
+    a_cancel_after_the_switch_takes_nothing_of_another_job(Mill::sqlite()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancel_after_the_switch_takes_nothing_of_another_job_on_postgres() {
+    a_cancel_after_the_switch_takes_nothing_of_another_job(Mill::postgres().await).await;
+}

@@ -117,6 +117,8 @@ impl Engine {
             self.forget(tenant, &removing).await?;
         }
         while catalog.reinstate_some(tenant, job, AT_ONCE, now()).await? > 0 {}
+        // What answered last in a generation that serves no more is made for the one that does.
+        self.work_added();
         self.sweep_job(job).await?;
         Ok(catalog.finish_cancel(tenant, job, now()).await?)
     }

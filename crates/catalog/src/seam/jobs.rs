@@ -176,8 +176,9 @@ pub trait Jobs {
     ) -> Result<Job, Error>;
 
     /// Ends activations of the next versions only this job claims, reopens what they had
-    /// replaced, and cancels their runs, those that have ended too. Versions others claim too are left to them. Gives the same
-    /// versions again until they are forgotten, and none when all are.
+    /// replaced, and cancels their runs, those that have ended too. What is then open in a
+    /// retired generation alone is begun anew in the serving one. Versions others claim too are
+    /// left to them. Gives the same versions again until they are forgotten, and none when all are.
     async fn cancel_some(
         &self,
         tenant: TenantId,

@@ -13,8 +13,8 @@ use super::events::tell;
 use super::ledger::{self, Fact};
 use super::noted_jobs::{self, Part};
 use super::removal::{REMOVING, called_off, end_runs, lock_runs, read, withdraw};
-use super::{Tx, activate, end, jobs, metadata, outcomes, stand_in, witness};
-use crate::{Error, Job, LedgerKind, Removing};
+use super::{Tx, activate, bring_back, end, jobs, kbs, metadata, outcomes, stand_in, witness};
+use crate::{Error, Job, Kb, LedgerKind, Removing};
 
 const BY_USER: &str = "Canceled by user";
 
@@ -72,18 +72,21 @@ pub async fn some<DB: Dialect>(
     limit: u32,
     now: DateTime<Utc>,
 ) -> Result<Vec<Removing>, Error> {
-    match jobs::one::<DB>(c, tenant, job).await?.status {
+    let known = jobs::one::<DB>(c, tenant, job).await?;
+    match known.status {
         JobStatus::Canceled => {}
         // Another call of the same cancel has finished it.
         JobStatus::NotStarted => return Ok(Vec::new()),
         _ => return Err(Error::conflict("job", "it is not being canceled")),
     }
+    // Before any document, as admissions do: what answers again may have to be admitted.
+    let kb = kbs::lock::<DB>(c, tenant, known.kb).await?;
     // Claims of others may turn a whole batch into nothing to remove: look on.
     loop {
         let claimed = claimed::<DB>(c, job, limit).await?;
         let removing = only_ours::<DB>(c, job, &claimed).await?;
         if !removing.is_empty() || claimed.is_empty() {
-            remove::<DB>(c, &removing, now).await?;
+            remove::<DB>(c, &kb, &removing, now).await?;
             return Ok(removing);
         }
     }
@@ -105,6 +108,7 @@ async fn only_ours<DB: Dialect>(
 
 async fn remove<DB: Dialect>(
     c: &mut Tx<DB>,
+    kb: &Kb,
     versions: &[Removing],
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
@@ -114,15 +118,18 @@ async fn remove<DB: Dialect>(
             ledger::append::<DB>(c, removed(version), now).await?;
         }
     }
-    if let Some(first) = versions.first() {
-        for document in documents(versions) {
-            stand_in::serve::<DB>(c, first.tenant, document, now).await?;
-        }
+    let mut told = Vec::new();
+    for document in documents(versions) {
+        stand_in::serve::<DB>(c, kb.tenant, document, now).await?;
+        told.extend(bring_back::begin::<DB>(c, kb, document, now).await?);
     }
     for version in versions {
         end_runs::<DB>(c, version, BY_USER, now).await?;
         let of = (version.document, version.version);
         end::cancel_ended::<DB>(c, of, &called_off(BY_USER), now).await?;
+    }
+    for news in told {
+        tell::<DB>(c, news, now).await?;
     }
     Ok(())
 }

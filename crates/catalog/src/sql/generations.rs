@@ -205,11 +205,11 @@ pub async fn rebuild_some<DB: Dialect>(
 }
 
 /// The same bytes, to be admitted to another generation.
-fn copy(version: &crate::Version, building: &Generation) -> Admission {
+pub fn copy(version: &crate::Version, generation: &Generation) -> Admission {
     Admission {
         tenant: version.tenant,
         kb: version.kb,
-        generation: building.id,
+        generation: generation.id,
         source_uri: version.source_uri.clone(),
         promised: None,
         content_hash: version.content_hash,
@@ -223,7 +223,7 @@ fn copy(version: &crate::Version, building: &Generation) -> Admission {
         source: None,
         initiated_by: None,
         run_type: RunType::Reindex,
-        config: config(building),
+        config: config(generation),
         trace: None,
     }
 }

@@ -19,7 +19,7 @@ use super::dialect::Dialect;
 use super::events::tell;
 use super::ledger::{self, Fact};
 use super::removal::{close_all, news, open_activations, removed_at};
-use super::{Tx, jobs, noted_documents, noted_removals, stand_in};
+use super::{Tx, bring_back, jobs, kbs, noted_documents, noted_removals, stand_in};
 use crate::{Error, JobClaim, LedgerKind, Removal, Unseen};
 
 /// Removes documents for the job; how many answered until now. Shows the job's fence.
@@ -123,12 +123,15 @@ pub async fn reinstate_some<DB: Dialect>(
     limit: u32,
     now: DateTime<Utc>,
 ) -> Result<u64, Error> {
-    match jobs::one::<DB>(c, tenant, job).await?.status {
+    let known = jobs::one::<DB>(c, tenant, job).await?;
+    match known.status {
         JobStatus::Canceled => {}
         // Another call of the same cancel has finished it.
         JobStatus::NotStarted => return Ok(0),
         _ => return Err(Error::conflict("job", "it is not being canceled")),
     }
+    // Before any document, as admissions do: what answers again may have to be admitted.
+    let kb = kbs::lock::<DB>(c, tenant, known.kb).await?;
     // Of several removals of one document the last goes first, as it came.
     let rows = query(
         "SELECT document_id, at FROM job_removals WHERE job_id = $1
@@ -150,14 +153,15 @@ pub async fn reinstate_some<DB: Dialect>(
         stand_in::lock_runs::<DB>(c, removal.document).await?;
         removals.push(removal);
     }
-    let mut answering = Vec::new();
+    let mut told = Vec::new();
     for removal in removals {
         if removal.by::<DB>(c, job, now).await? {
-            answering.push(removal.document);
+            told.push(news(tenant, removal.document, "document.reinstated"));
+            told.extend(bring_back::begin::<DB>(c, &kb, removal.document, now).await?);
         }
     }
-    for document in answering {
-        tell::<DB>(c, news(tenant, document, "document.reinstated"), now).await?;
+    for news in told {
+        tell::<DB>(c, news, now).await?;
     }
     Ok(rows.len() as u64)
 }

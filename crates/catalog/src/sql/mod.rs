@@ -18,6 +18,7 @@ mod admit;
 mod alike;
 mod audit;
 mod audit_methods;
+mod bring_back;
 mod cancel;
 mod claim;
 mod claims;

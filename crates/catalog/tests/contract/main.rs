@@ -163,6 +163,8 @@ promises! {
     said::a_canceled_job_has_said_nothing_of_what_stays,
     said::whoever_finds_a_version_that_was_copied_claims_the_copy_too,
     switched::a_job_tells_what_it_met_once_whatever_was_copied,
+    switched::what_a_cancel_leaves_in_a_retired_generation_answers_in_the_serving_one,
+    switched::what_was_removed_before_a_switch_answers_after_it_when_that_is_taken_back,
     noted::a_failed_version_is_noted_until_it_is_tried_again,
     noted::rows_that_were_changed_are_known_and_put_back,
     noted::a_document_that_was_changed_is_known_and_put_back,

@@ -1,6 +1,9 @@
 //! Jobs from before a switch of generations, and what later ones meet.
 
-use catalog::{JobChanges, JobClaim, JobOutcome, Page};
+use std::time::Duration;
+
+use catalog::{DocumentRow, DocumentState, JobChanges, JobClaim, JobOutcome, Page};
+use model::DocumentId;
 
 use crate::World;
 use crate::generations::{begin, fill, switch};
@@ -27,6 +30,11 @@ impl World {
         admitted.await.unwrap();
         self.work_off().await;
         claim
+    }
+
+    async fn row(&self, document: DocumentId) -> DocumentRow {
+        let row = self.catalog.document(self.place.tenant, document);
+        row.await.unwrap()
     }
 
     async fn changes(&self, job: &JobClaim) -> JobChanges {
@@ -66,4 +74,61 @@ pub async fn a_job_tells_what_it_met_once_whatever_was_copied(world: &World) {
         assert_eq!(world.changes(job).await, changes);
         assert_eq!(world.outcomes(job).await, [outcome; 2]);
     }
+}
+
+pub async fn what_a_cancel_leaves_in_a_retired_generation_answers_in_the_serving_one(
+    world: &World,
+) {
+    let first = world.shows("first", &[("a", "old"), ("b", "2")]).await;
+    let second = world.shows("second", &[("a", "new")]).await;
+    world.switches().await;
+    world.switches().await;
+    let (tenant, page) = (world.place.tenant, Page::first(9));
+    let met = world.catalog.job_documents(tenant, second.job, page).await;
+    let document = met.unwrap().items[0].document;
+
+    world.clock.pass(Duration::from_secs(1));
+    assert_eq!(world.cancel(&second).await, 3, "with its copies");
+    assert_eq!(
+        world.answering().await.len(),
+        1,
+        "its vectors are to be made"
+    );
+    assert_eq!(
+        world.row(document).await.state,
+        Some(DocumentState::Pending)
+    );
+    world.is_as_noted("canceled").await;
+    world.work_off().await;
+    let row = world.row(document).await;
+    assert_eq!(row.state, Some(DocumentState::Ready));
+    assert_eq!(row.content_hash, Some(model::ContentHash::of(b"old")));
+    assert!(world.answering().await.contains(&row.active.unwrap()));
+    world.is_proven(document).await;
+    world.is_as_noted("made again").await;
+    assert_eq!(world.changes(&first).await.new, 2, "no more than before");
+    world.cancel(&first).await;
+    assert!(world.answering().await.is_empty());
+}
+
+pub async fn what_was_removed_before_a_switch_answers_after_it_when_that_is_taken_back(
+    world: &World,
+) {
+    let (first, _, b) = world.first_job().await;
+    let second = world.finds_b_gone(&first).await;
+    let tenant = world.place.tenant;
+    let document = world.catalog.version(tenant, b).await.unwrap().document;
+    world.switches().await;
+    assert_eq!(world.answering().await.len(), 1);
+
+    world.clock.pass(Duration::from_secs(1));
+    world.cancel(&second).await;
+    assert_eq!(
+        world.row(document).await.state,
+        Some(DocumentState::Pending)
+    );
+    world.work_off().await;
+    assert_eq!(world.answering().await.len(), 2);
+    world.is_proven(document).await;
+    world.is_as_noted("in the end").await;
 }
