@@ -214,7 +214,7 @@ fn place_of(version: &Version, unit: &UnitName) -> UnitPlace {
 
 /// A chunk, and what the model is given of it.
 pub(crate) struct Cut {
-    chunk: Chunk,
+    pub(crate) chunk: Chunk,
     input: String,
     pub(crate) tokens: usize,
 }

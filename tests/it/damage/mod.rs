@@ -11,6 +11,8 @@ mod knowledge_bases;
 
 mod originals;
 
+mod retired;
+
 mod rows;
 
 mod stores;

@@ -27,11 +27,8 @@ impl Engine {
         // What belongs to no tenant was nobody's to mend.
         for finding in &after.disagreements {
             if !findings.iter().any(|one| one.finding == *finding) {
-                findings.push(Outcome {
-                    mended: false,
-                    done: Log::default().told(finding),
-                    finding: finding.clone(),
-                });
+                let told = Log::default().told(finding);
+                findings.push(Outcome::of(false, told, finding.clone()));
             }
         }
         Ok(Repaired {

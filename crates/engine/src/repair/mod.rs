@@ -54,6 +54,25 @@ pub struct Outcome {
     pub done: String,
 }
 
+/// What was done about a disagreement, or why that failed.
+type Told = Result<String, String>;
+
+impl Outcome {
+    fn of(mended: bool, told: Told, finding: Disagreement) -> Self {
+        let done = match told {
+            Ok(done) => done,
+            // What failed here may have been done by then, or was done with something else.
+            Err(_) if mended => "came right with the rest".to_owned(),
+            Err(why) => format!("cannot be mended: {why}"),
+        };
+        Self {
+            mended,
+            done,
+            finding,
+        }
+    }
+}
+
 /// What was done about each document and each space, to be told per finding.
 #[derive(Default)]
 struct Log {
@@ -76,7 +95,7 @@ impl Engine {
     pub async fn repair(&self, tenant: TenantId) -> Result<Repaired, Error> {
         let _still = self.still.write().await;
         let mut after = self.verify(tenant).await?;
-        let mut told: Vec<(Disagreement, String)> = Vec::new();
+        let mut told: Vec<(Disagreement, Told)> = Vec::new();
         for _ in 0..ROUNDS {
             let found = after.disagreements.clone();
             let known = |one: &Disagreement| told.iter().any(|(told, _)| told == one);
@@ -96,10 +115,8 @@ impl Engine {
         let leftovers_deleted = self.delete_unowned(tenant, &after.unowned).await?;
         let leftovers_kept = self.young_originals(tenant).await?;
         after.leftovers.clear();
-        let outcome = |(finding, done): (Disagreement, String)| Outcome {
-            mended: !after.disagreements.contains(&finding),
-            done,
-            finding,
+        let outcome = |(finding, told): (Disagreement, Told)| {
+            Outcome::of(!after.disagreements.contains(&finding), told, finding)
         };
         let findings: Vec<Outcome> = told.into_iter().map(outcome).collect();
         let mended = findings.iter().filter(|one| one.mended).count();
@@ -293,13 +310,13 @@ fn wanted(remedies: &[Remedy]) -> BTreeSet<VersionId> {
 }
 
 impl Log {
-    fn told(&self, finding: &Disagreement) -> String {
+    fn told(&self, finding: &Disagreement) -> Told {
         let rows = |done: &str| {
             let document = finding.document_id.and_then(|id| self.documents.get(&id));
             told(document.map(|result| result.as_ref().map(|()| done)))
         };
         match finding.remedy {
-            Remedy::Nothing(why) => format!("cannot be mended: {why}"),
+            Remedy::Nothing(why) => Err(why.to_owned()),
             Remedy::Document => rows("wrote its row again, as its runs tell"),
             Remedy::Reunion(_) => rows("wrote its row again; what came in its place is its own"),
             Remedy::Version(_) => rows("wrote its row again, as ledger, run and index tell"),
@@ -351,10 +368,10 @@ impl Log {
     }
 }
 
-fn told(done: Option<Result<&str, &String>>) -> String {
+fn told(done: Option<Result<&str, &String>>) -> Told {
     match done {
-        Some(Ok(done)) => done.to_owned(),
-        Some(Err(why)) => format!("cannot be mended: {why}"),
-        None => "left as it is".to_owned(),
+        Some(Ok(done)) => Ok(done.to_owned()),
+        Some(Err(why)) => Err(why.clone()),
+        None => Ok("left as it is".to_owned()),
     }
 }

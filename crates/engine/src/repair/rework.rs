@@ -3,11 +3,15 @@
 //! Everything is read, parsed, cut and embedded before anything is taken away. Then the
 //! index scours the version and takes it anew under a fresh fence, it is sealed, and the
 //! catalog is told. The version answers with what it has throughout.
+//!
+//! Of a retired generation the index keeps nothing: there only what citations are proved by is
+//! made again, and no vector.
 
-use catalog::{Mend, Reworked, ReworkedUnit, Version, replay};
+use catalog::{Artifacts, GenerationState, Mend, Reworked, ReworkedUnit, Version, replay};
 use index::{Fence, IndexedChunk, Space, UnitPlace};
 use model::{ContentHash, Parsed, TenantId, Unit, UnitName, VersionId};
 
+use crate::extract::Cut;
 use crate::objects::{self, Key};
 use crate::{Engine, Error};
 
@@ -19,6 +23,14 @@ struct Made {
     chunks: Vec<IndexedChunk>,
 }
 
+/// What the catalog is to be told of a version that was made again.
+struct Anew {
+    units: Vec<ReworkedUnit>,
+    artifacts: Artifacts,
+    root_hash: ContentHash,
+    flush: u64,
+}
+
 impl Engine {
     /// Says what was done.
     pub(super) async fn rework(
@@ -27,29 +39,30 @@ impl Engine {
         id: VersionId,
     ) -> Result<&'static str, Error> {
         let version = self.parts.catalog.version(tenant, id).await?;
-        self.model(&version.generation)?;
+        let retired = version.generation.state == GenerationState::Retired;
+        if !retired {
+            self.model(&version.generation)?;
+        }
         self.check_original(&version).await?;
         let (parsed, units) = self.parse(&version).await?;
-        let made = self.make_units(&version, &parsed, units.clone()).await?;
-        let artifacts = self
-            .write_artifacts(&version, version.pass, &parsed, &units)
-            .await?;
-        let units = made.iter().map(reworked).collect();
-        let (root_hash, flush) = self.put_anew(&version, made).await?;
+        let anew = match retired {
+            false => self.make_indexed(&version, &parsed, units).await?,
+            true => self.make_unindexed(&version, &parsed, units).await?,
+        };
         let dossier = self.parts.catalog.dossier(tenant, version.document).await?;
         let recorded = replay(&dossier.ledger);
         let recorded = recorded.iter().rev().find(|one| one.version == id);
-        let differs = recorded.is_some_and(|one| one.root_hash != Some(root_hash));
+        let differs = recorded.is_some_and(|one| one.root_hash != Some(anew.root_hash));
         let reworked = Reworked {
             version: id,
-            units,
-            artifacts,
+            units: anew.units,
+            artifacts: anew.artifacts,
             pages: parsed.pages,
             title: parsed.title,
             language: parsed.language,
             media_type: parsed.media_type,
-            root_hash,
-            flush,
+            root_hash: anew.root_hash,
+            flush: anew.flush,
             differs,
         };
         let mend = vec![Mend::Reworked(Box::new(reworked))];
@@ -75,6 +88,95 @@ impl Engine {
             }),
             None => Err(objects::Error::Missing { key }.into()),
         }
+    }
+
+    async fn make_indexed(
+        &self,
+        version: &Version,
+        parsed: &Parsed,
+        units: Vec<Unit>,
+    ) -> Result<Anew, Error> {
+        let made = self.make_units(version, parsed, units.clone()).await?;
+        let artifacts = self
+            .write_artifacts(version, version.pass, parsed, &units)
+            .await?;
+        let units = made.iter().map(reworked).collect();
+        let (root_hash, flush) = self.put_anew(version, made).await?;
+        Ok(Anew {
+            units,
+            artifacts,
+            root_hash,
+            flush,
+        })
+    }
+
+    /// The artifacts first: they come back even where nothing tells of the units any more.
+    async fn make_unindexed(
+        &self,
+        version: &Version,
+        parsed: &Parsed,
+        units: Vec<Unit>,
+    ) -> Result<Anew, Error> {
+        let artifacts = self
+            .write_artifacts(version, version.pass, parsed, &units)
+            .await?;
+        let (units, root_hash) = match self.model(&version.generation) {
+            Ok(_) => self.cut_units(version, units).await?,
+            Err(without) => {
+                let recorded = self.recorded_units(version, &units).await?;
+                recorded.ok_or(without)?
+            }
+        };
+        Ok(Anew {
+            units,
+            artifacts,
+            root_hash,
+            // Nobody waits for what the index has forgotten.
+            flush: version.needs_flush.unwrap_or_default(),
+        })
+    }
+
+    async fn cut_units(
+        &self,
+        version: &Version,
+        units: Vec<Unit>,
+    ) -> Result<(Vec<ReworkedUnit>, ContentHash), Error> {
+        let mut counted = Vec::with_capacity(units.len());
+        let mut texts = Vec::new();
+        for unit in units {
+            let (name, position) = (unit.name.clone(), unit.index);
+            let cuts = self.chunk(unit, &version.generation).await?;
+            counted.push(ReworkedUnit {
+                name: name.clone(),
+                position,
+                chunks: cuts.len() as u64,
+                tokens: cuts.iter().map(|cut| cut.tokens as u64).sum(),
+            });
+            let text = |cut: &Cut| (name.clone(), cut.chunk.ordinal, cut.chunk.text_hash());
+            texts.extend(cuts.iter().map(text));
+        }
+        Ok((counted, pipeline::link::root_hash(texts.into_iter())))
+    }
+
+    /// As the catalog has them, if it has all of them: without its model they cannot be cut.
+    async fn recorded_units(
+        &self,
+        version: &Version,
+        units: &[Unit],
+    ) -> Result<Option<(Vec<ReworkedUnit>, ContentHash)>, Error> {
+        let catalog = &self.parts.catalog;
+        let rows = catalog.units(version.tenant, version.id).await?;
+        let recorded = |unit: &Unit| {
+            let row = rows.iter().find(|row| row.name == unit.name)?;
+            Some(ReworkedUnit {
+                name: unit.name.clone(),
+                position: unit.index,
+                chunks: row.chunks,
+                tokens: row.tokens,
+            })
+        };
+        let units: Option<Vec<_>> = units.iter().map(recorded).collect();
+        Ok(units.zip(version.root_hash))
     }
 
     async fn make_units(
