@@ -24,17 +24,13 @@ impl Engine {
     }
 
     /// Numbers of the versions that answer in a space; `None` where it is on its way out.
-    async fn answering_in(&self, space: Space) -> Result<Option<RoaringBitmap>, Error> {
+    pub(crate) async fn answering_in(&self, space: Space) -> Result<Option<RoaringBitmap>, Error> {
         let filter = LiveFilter {
             generation: Some(space.generation),
             ..LiveFilter::default()
         };
-        match self
-            .parts
-            .catalog
-            .live(space.tenant, space.kb, filter)
-            .await
-        {
+        let live = self.parts.catalog.live(space.tenant, space.kb, filter);
+        match live.await {
             Ok(live) => Ok(Some(live.numbers)),
             Err(catalog::Error::Retired { .. } | catalog::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(error.into()),

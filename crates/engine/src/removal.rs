@@ -8,10 +8,9 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use catalog::{LiveFilter, Removing};
+use catalog::Removing;
 use index::{Gone, Space};
 use model::{DocumentId, JobId, TenantId, UserId};
-use roaring::RoaringBitmap;
 
 use crate::objects::Key;
 use crate::{Engine, Error};
@@ -177,24 +176,10 @@ impl Engine {
             if self.parts.index.has_forgotten(space).await? {
                 continue;
             }
-            let live = self.live_in(space).await?;
+            let live = self.answering_in(space).await?.unwrap_or_default();
             self.parts.index.compact(space, &live).await?;
         }
         Ok(())
-    }
-
-    /// What answers in a generation: nothing, where another has taken its place.
-    async fn live_in(&self, space: Space) -> Result<RoaringBitmap, Error> {
-        let filter = LiveFilter {
-            generation: Some(space.generation),
-            ..LiveFilter::default()
-        };
-        let live = self.parts.catalog.live(space.tenant, space.kb, filter);
-        match live.await {
-            Ok(live) => Ok(live.numbers),
-            Err(catalog::Error::Retired { .. }) => Ok(RoaringBitmap::new()),
-            Err(error) => Err(error.into()),
-        }
     }
 
     /// Scans every store for anything of a document that was purged.
