@@ -8,7 +8,7 @@ use model::{ContentHash, DocumentId, JobId, SourceId, TenantId, VersionId};
 
 use super::cells::micros;
 use super::dialect::Dialect;
-use super::{Sql, cancel, jobs, listing, missing, outcomes, recount, removal, sources};
+use super::{Sql, cancel, jobs, listing, missing, originals, outcomes, recount, removal, sources};
 use crate::{
     Admitted, Batch, Error, Job, JobChanges, JobClaim, JobDocument, JobFilter, JobProgress,
     JobRemoval, Jobs, Listed, NewJob, NewSource, Page, Problem, Recounted, Removing, Source,
@@ -340,14 +340,14 @@ impl<DB: Dialect> Jobs for Sql<DB> {
     async fn note_originals(&self, tenant: TenantId, hashes: &[ContentHash]) -> Result<(), Error> {
         let hashes = hashes.to_vec();
         self.write("catalog.note_originals", move |c| {
-            Box::pin(async move { removal::note_originals::<DB>(c, tenant, &hashes).await })
+            Box::pin(async move { originals::note::<DB>(c, tenant, &hashes).await })
         })
         .await
     }
 
     async fn freed_originals(&self, limit: u32) -> Result<Vec<(TenantId, ContentHash)>, Error> {
         self.look_up("catalog.freed_originals", move |c| {
-            Box::pin(removal::freed_originals::<DB>(c, limit))
+            Box::pin(originals::freed::<DB>(c, limit))
         })
         .await
     }
@@ -355,7 +355,7 @@ impl<DB: Dialect> Jobs for Sql<DB> {
     async fn originals_gone(&self, tenant: TenantId, hashes: &[ContentHash]) -> Result<(), Error> {
         let hashes = hashes.to_vec();
         self.write("catalog.originals_gone", move |c| {
-            Box::pin(async move { removal::originals_gone::<DB>(c, tenant, &hashes).await })
+            Box::pin(async move { originals::gone::<DB>(c, tenant, &hashes).await })
         })
         .await
     }

@@ -11,7 +11,7 @@ use super::cells::{Cells, json, text};
 use super::dialect::Dialect;
 use super::events::tell;
 use super::noted_jobs::{self, Part};
-use super::{Tx, admit, claims, counters, end, jobs, outcomes, removal};
+use super::{Tx, admit, claims, counters, end, jobs, originals, outcomes};
 use crate::{Admitted, Batch, Error, JobClaim, Unseen};
 
 /// Whether a job waits for somebody to list its source.
@@ -130,7 +130,7 @@ pub async fn admit_batch<DB: Dialect>(
     // Somebody refers to them now.
     let hashes = batch.admissions.iter().map(|one| one.content_hash);
     let hashes: Vec<_> = hashes.collect();
-    removal::originals_gone::<DB>(c, claim.tenant, &hashes).await?;
+    originals::gone::<DB>(c, claim.tenant, &hashes).await?;
     if let Some(source) = claim.source {
         see::<DB>(c, source, batch, now).await?;
     }

@@ -51,6 +51,7 @@ mod noted_removals;
 mod noted_runs;
 mod notes;
 mod operations;
+mod originals;
 mod outcomes;
 mod paging;
 mod queue;

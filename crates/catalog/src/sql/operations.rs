@@ -11,7 +11,9 @@ use uuid::Uuid;
 
 use super::cells::micros;
 use super::dialect::Dialect;
-use super::{Sql, events, letters, recreate, removal, requests, status, tallies, versions};
+use super::{
+    Sql, events, letters, originals, recreate, removal, requests, status, tallies, versions,
+};
 use crate::{
     Begun, Deactivated, DeadLetter, Error, Event, Listed, Miscounted, NewUpload, Operations, Page,
     QueueDepth, Removal, Removing, Replayed, Status, Untouched, Upload, UploadEnd,
@@ -269,7 +271,7 @@ impl<DB: Dialect> Operations for Sql<DB> {
     ) -> Result<Vec<ContentHash>, Error> {
         let hashes = hashes.to_vec();
         self.read("catalog.unreferenced", move |c| {
-            Box::pin(async move { removal::unreferenced::<DB>(c, tenant, hashes).await })
+            Box::pin(async move { originals::unreferenced::<DB>(c, tenant, hashes).await })
         })
         .await
     }

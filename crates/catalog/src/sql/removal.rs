@@ -5,15 +5,15 @@ use model::{
     ContentHash, DocumentId, GenerationId, KbId, RunId, RunStatus, SourceOrder, TenantId, UserId,
     VersionId,
 };
-use sqlx::{AssertSqlSafe, QueryBuilder, query};
+use sqlx::{AssertSqlSafe, query};
 use uuid::Uuid;
 
 use super::activate::{close, lock_document, lock_if_there, next_change, touch};
-use super::cells::{Cells, bytes};
+use super::cells::Cells;
 use super::dialect::Dialect;
 use super::events::{News, tell};
 use super::ledger::{self, Fact};
-use super::{Tx, end, noted_documents, unsay};
+use super::{Tx, end, noted_documents, originals, unsay};
 use crate::{Deactivated, Error, LedgerKind, Removal, Removing, RunError};
 
 pub async fn deactivate<DB: Dialect>(
@@ -336,67 +336,10 @@ pub async fn forget<DB: Dialect>(
         .collect();
     hashes.sort_unstable();
     hashes.dedup();
-    let freed = unreferenced::<DB>(c, tenant, hashes).await?;
-    note_originals::<DB>(c, tenant, &freed).await?;
+    let freed = originals::unreferenced::<DB>(c, tenant, hashes).await?;
+    originals::note::<DB>(c, tenant, &freed).await?;
     Ok(freed)
 }
-
-pub async fn freed_originals<DB: Dialect>(
-    c: &mut Tx<DB>,
-    limit: u32,
-) -> Result<Vec<(TenantId, ContentHash)>, Error> {
-    let rows = query("SELECT tenant_id, content_hash FROM freed_originals LIMIT $1")
-        .bind(i64::from(limit))
-        .fetch_all(c)
-        .await?;
-    let freed = |row: &DB::Row| {
-        let row = Cells::<DB>(row);
-        let tenant = row.id("tenant_id", TenantId::from_uuid)?;
-        Ok((tenant, row.hash("content_hash")?))
-    };
-    rows.iter().map(freed).collect()
-}
-
-/// Bytes that may be nobody's: their last version was forgotten, or their first is on its way.
-pub async fn note_originals<DB: Dialect>(
-    c: &mut Tx<DB>,
-    tenant: TenantId,
-    hashes: &[ContentHash],
-) -> Result<(), Error> {
-    for hashes in hashes.chunks(IN_ONE) {
-        let mut insert: QueryBuilder<DB> =
-            QueryBuilder::new("INSERT INTO freed_originals (tenant_id, content_hash) ");
-        insert.push_values(hashes, |mut row, hash| {
-            row.push_bind(tenant.as_uuid()).push_bind(bytes(hash));
-        });
-        insert.push(" ON CONFLICT DO NOTHING");
-        insert.build().execute(&mut *c).await?;
-    }
-    Ok(())
-}
-
-pub async fn originals_gone<DB: Dialect>(
-    c: &mut Tx<DB>,
-    tenant: TenantId,
-    hashes: &[ContentHash],
-) -> Result<(), Error> {
-    for hashes in hashes.chunks(IN_ONE) {
-        let mut delete: QueryBuilder<DB> =
-            QueryBuilder::new("DELETE FROM freed_originals WHERE tenant_id = ");
-        delete.push_bind(tenant.as_uuid());
-        delete.push(" AND content_hash IN (");
-        let mut list = delete.separated(", ");
-        for hash in hashes {
-            list.push_bind(bytes(hash));
-        }
-        delete.push(")");
-        delete.build().execute(&mut *c).await?;
-    }
-    Ok(())
-}
-
-/// Hashes named in one statement.
-const IN_ONE: usize = 1000;
 
 /// A version that has been withdrawn; `None` for any other, and for one forgotten before.
 async fn forgettable<DB: Dialect>(
@@ -475,26 +418,4 @@ async fn forget_one<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<(
         query(sql).bind(document).execute(&mut *c).await?;
     }
     Ok(())
-}
-
-/// Neither by a version, nor by a ledger whose version was lost.
-pub async fn unreferenced<DB: Dialect>(
-    c: &mut Tx<DB>,
-    tenant: TenantId,
-    hashes: Vec<ContentHash>,
-) -> Result<Vec<ContentHash>, Error> {
-    let mut free = Vec::new();
-    for hash in hashes {
-        let row = query(
-            "SELECT id FROM document_versions WHERE tenant_id = $1 AND content_hash = $2 LIMIT 1",
-        )
-        .bind(tenant.as_uuid())
-        .bind(bytes(&hash))
-        .fetch_optional(&mut *c)
-        .await?;
-        if row.is_none() && !ledger::tells_of_bytes::<DB>(c, tenant, &hash).await? {
-            free.push(hash);
-        }
-    }
-    Ok(free)
 }
