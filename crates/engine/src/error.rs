@@ -149,6 +149,12 @@ impl Error {
             if matches!(**error, TooLong { .. } | BeyondService { .. }))
     }
 
+    /// Whether what a step is about is not among the catalog's rows any more.
+    fn is_lost_version(&self) -> bool {
+        let what = "version";
+        matches!(self, Self::Catalog(catalog::Error::NotFound { what: lost, .. }) if *lost == what)
+    }
+
     /// The failure with its causes, in one line.
     pub fn explain(&self) -> String {
         let mut text = self.to_string();
@@ -175,6 +181,10 @@ impl Error {
                 CHUNKS_LOST,
                 "replay the dead letter: it begins again from the original; `gristmill verify` \
                  names what else the index has lost",
+            ),
+            _ if self.is_lost_version() => (
+                "version_lost",
+                "the file is not at fault: run `gristmill repair`, then try the run again",
             ),
             Disposition::Reject if matches!(self, Self::Embedding(_)) => (
                 "refused_by_model",

@@ -21,6 +21,8 @@ mod tenants;
 
 mod text_files;
 
+mod unanswered;
+
 mod whole;
 
 use std::collections::BTreeSet;
@@ -196,6 +198,8 @@ impl Round {
         let scratch = tempfile::tempdir().unwrap();
         let data = scratch.path().join("data");
         copy(pristine, &data);
+        // Old enough for whatever takes away what is nobody's.
+        stores::age_originals(&data);
         let mut stores = Stores::open(&data).await;
         let mut expected = BTreeSet::new();
         let mut lasting = BTreeSet::new();

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use object_store::local::LocalFileSystem;
 use rand::Rng as _;
@@ -298,6 +299,16 @@ impl Stores {
         fs::copy(from, folder.join("1.text")).unwrap();
         let tenant = tenant.file_name().unwrap().to_string_lossy().into_owned();
         format!("versions/{tenant}/{version}/1.text")
+    }
+}
+
+/// Lets every original have come two days ago.
+pub fn age_originals(data: &Path) {
+    let tenant = only_below(&data.join("objects/originals"), 1);
+    let then = SystemTime::now() - Duration::from_secs(2 * 86_400);
+    for entry in fs::read_dir(tenant).unwrap() {
+        let file = fs::File::open(entry.unwrap().path()).unwrap();
+        file.set_modified(then).unwrap();
     }
 }
 

@@ -3,6 +3,8 @@
 //!
 //! Read leniently: a row that refers to another that is gone is still shown.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 use model::{
     ContentHash, DocumentId, GenerationId, JobId, KbId, PageSize, RunId, RunStatus, SourceId,
@@ -11,7 +13,7 @@ use model::{
 
 use super::{
     ActivationCause, Artifacts, ClaimSum, DocumentFacts, Facts, LedgerEntry, LedgerKind,
-    NotedRemovals, NotedRun, Told, UnitState, VersionState, Witness, replay, words,
+    NotedRemovals, NotedRun, RunFacts, Told, UnitState, VersionState, Witness, replay, words,
 };
 
 /// All rows of one document, whichever of them are there.
@@ -70,22 +72,64 @@ impl Dossier {
     }
 
     /// The bytes a version was made of, as most tell that know of them: its row, its run, what was
-    /// noted of that, and the ledger. Its own row where they are divided.
-    pub fn content_of(&self, version: &VersionFile) -> ContentHash {
+    /// noted of that, and the ledger. Several where as many tell of each, its own row's first.
+    pub fn contents_of(&self, version: VersionId) -> Vec<ContentHash> {
         let served = replay(&self.ledger);
-        let served = served.iter().rev().find(|one| one.version == version.id);
+        let served = served.iter().rev().find(|one| one.version == version);
         let noted = self.noted_runs.iter().filter_map(|one| match &one.noted {
-            Some(Told::Was(facts)) if facts.version == version.id => Some(facts.content_hash),
+            Some(Told::Was(facts)) if facts.version == version => Some(facts.content_hash),
             _ => None,
         });
-        let told: Vec<ContentHash> = noted
+        let row = self.version(version).map(|version| version.content_hash);
+        let told: Vec<ContentHash> = row
+            .into_iter()
+            .chain(self.run_of(version).map(|run| run.content_hash))
             .chain(served.and_then(|one| one.content_hash))
-            .chain(self.run_of(version.id).map(|run| run.content_hash))
-            .chain([version.content_hash])
+            .chain(noted)
             .collect();
-        let votes = |hash: &&ContentHash| told.iter().filter(|other| *other == *hash).count();
-        let most = told.iter().max_by_key(votes);
-        most.copied().unwrap_or(version.content_hash)
+        let votes = |hash: &ContentHash| told.iter().filter(|other| *other == hash).count();
+        let most = told.iter().map(votes).max();
+        let mut right: Vec<ContentHash> = Vec::new();
+        for hash in &told {
+            if Some(votes(hash)) == most && !right.contains(hash) {
+                right.push(*hash);
+            }
+        }
+        right
+    }
+
+    /// What is told of the newest run of a version, by its note or its row.
+    pub fn told_of(&self, version: VersionId) -> Option<(RunId, &RunFacts)> {
+        let told = |one: &'_ NotedRun| one.told().is_some_and(|facts| facts.version == version);
+        let runs = self.noted_runs.iter().filter(|one| told(one));
+        let newest = runs.max_by_key(|one| one.run)?;
+        Some((newest.run, newest.told()?))
+    }
+
+    /// Versions that have never answered and are not there, though a run tells of them.
+    pub fn lost(&self) -> BTreeSet<VersionId> {
+        let lost = |one: &&NotedRun| {
+            // A row may tell of a version that is not its own, where that knows better.
+            let another = self.versions.iter().any(|version| version.run == one.run);
+            one.is_noted() || !another
+        };
+        let told = self
+            .noted_runs
+            .iter()
+            .filter(lost)
+            .filter_map(NotedRun::told);
+        told.filter(|facts| facts.keeps_its_original() && !self.let_go(facts))
+            .map(|facts| facts.version)
+            .filter(|id| self.version(*id).is_none() && !self.unread.contains(id))
+            .collect()
+    }
+
+    fn let_go(&self, facts: &RunFacts) -> bool {
+        self.ledger.iter().any(|entry| match entry.kind {
+            LedgerKind::Purged => entry.at >= facts.created_at,
+            LedgerKind::Removed => entry.version == Some(facts.version),
+            _ => false,
+        })
     }
 
     /// Whether there is nothing of it but rows that say when versions of others answered.
@@ -321,7 +365,8 @@ pub struct VersionFacts {
     pub kb: KbId,
     pub generation: GenerationId,
     pub run: RunId,
-    pub number: u32,
+    /// Where nothing tells it, its work may, or it is given a new one.
+    pub number: Option<u32>,
     pub content_hash: ContentHash,
     pub size: u64,
     pub filename: String,

@@ -44,6 +44,15 @@ pub struct RunFacts {
     pub finished_at: Option<DateTime<Utc>>,
 }
 
+impl RunFacts {
+    /// Whether its version stays without ever having answered: it may yet be tried, or came too
+    /// late. Of neither the ledger tells.
+    pub fn keeps_its_original(&self) -> bool {
+        let waits = self.status.is_live() || self.status == RunStatus::Failed;
+        (waits || self.superseded) && self.source_uri != SourceUri::purged()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobFacts {
     pub configured: JobConfigured,
@@ -109,6 +118,20 @@ pub struct NotedRun {
     pub now: Now<RunFacts>,
     /// `None` where nothing was noted.
     pub noted: Option<Told<RunFacts>>,
+}
+
+impl NotedRun {
+    /// By its note where that stands, else by its row.
+    pub fn told(&self) -> Option<&RunFacts> {
+        match (&self.noted, &self.now) {
+            (Some(Told::Was(facts)), _) | (_, Now::Is(facts)) => Some(facts),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_noted(&self) -> bool {
+        matches!(self.noted, Some(Told::Was(_)))
+    }
 }
 
 /// A row as it is.

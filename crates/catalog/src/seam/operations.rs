@@ -132,7 +132,8 @@ pub trait Operations {
     /// Pending uploads whose time is over, of all tenants.
     async fn overdue_uploads(&self, now: DateTime<Utc>, limit: u32) -> Result<Vec<Upload>, Error>;
 
-    /// Of these hashes, those no version of the tenant refers to.
+    /// Of these hashes, those no version of the tenant refers to, nor anything that would tell of
+    /// one whose row is lost: the ledger, a run that has not answered, or what was noted of it.
     async fn unreferenced(
         &self,
         tenant: TenantId,

@@ -4,7 +4,9 @@
 //! stand in a line and "is it new" has one answer.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use model::{DocumentId, JobId, RunId, SourceId, SourceOrder, SourceUri, Step, UserId, VersionId};
+use model::{
+    DocumentId, JobId, KbId, RunId, SourceId, SourceOrder, SourceUri, Step, UserId, VersionId,
+};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, query};
 use uuid::Uuid;
@@ -355,14 +357,7 @@ async fn begin<DB: Dialect>(
     })
 }
 
-async fn insert_version<DB: Dialect>(
-    c: &mut Tx<DB>,
-    document: DocumentId,
-    version: VersionId,
-    run: RunId,
-    admission: &Admission,
-    now: DateTime<Utc>,
-) -> Result<(), Error> {
+pub async fn next_number<DB: Dialect>(c: &mut Tx<DB>, kb: KbId) -> Result<i64, Error> {
     // Should the count have been lost: no number is given twice.
     let row = query(
         "UPDATE knowledge_bases SET next_number = 1 + (
@@ -372,9 +367,21 @@ async fn insert_version<DB: Dialect>(
              WHERE k.id = $1)
          WHERE id = $1 RETURNING next_number - 1 AS number",
     )
-    .bind(admission.kb.as_uuid())
-    .fetch_one(&mut *c)
+    .bind(kb.as_uuid())
+    .fetch_one(c)
     .await?;
+    Cells::<DB>(&row).get("number")
+}
+
+async fn insert_version<DB: Dialect>(
+    c: &mut Tx<DB>,
+    document: DocumentId,
+    version: VersionId,
+    run: RunId,
+    admission: &Admission,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let number = next_number::<DB>(c, admission.kb).await?;
     query(
         "INSERT INTO document_versions (id, document_id, tenant_id, kb_id, generation_id, run_id,
              number, content_hash, size, media_type, filename, title, metadata, source_order,
@@ -388,7 +395,7 @@ async fn insert_version<DB: Dialect>(
     .bind(admission.kb.as_uuid())
     .bind(admission.generation.as_uuid())
     .bind(run.as_uuid())
-    .bind(Cells::<DB>(&row).get::<i64>("number")?)
+    .bind(number)
     .bind(bytes(&admission.content_hash))
     .bind(admission.size.cast_signed())
     .bind(admission.media_type.as_deref())

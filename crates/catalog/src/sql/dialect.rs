@@ -188,6 +188,10 @@ impl Dialect for Sqlite {
             "0029_paused_time",
             include_str!("../../migrations/sqlite/0029_paused_time.sql"),
         ),
+        (
+            "0030_runs_by_content",
+            include_str!("../../migrations/sqlite/0030_runs_by_content.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -314,6 +318,10 @@ impl Dialect for Postgres {
         (
             "0029_paused_time",
             include_str!("../../migrations/postgres/0029_paused_time.sql"),
+        ),
+        (
+            "0030_runs_by_content",
+            include_str!("../../migrations/postgres/0030_runs_by_content.sql"),
         ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =

@@ -162,3 +162,21 @@ pub async fn tells_of_bytes<DB: Dialect>(
         .await?;
     Ok(row.is_some())
 }
+
+/// Whether a version that came at this time was let go for good: with its document, or by itself.
+pub async fn let_go<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (document, version): (DocumentId, VersionId),
+    since: DateTime<Utc>,
+) -> Result<bool, Error> {
+    let row = query(
+        "SELECT seq FROM ledger WHERE document_id = $1
+           AND (kind = 'purged' AND at >= $3 OR kind = 'removed' AND version_id = $2) LIMIT 1",
+    )
+    .bind(document.as_uuid())
+    .bind(version.as_uuid())
+    .bind(since)
+    .fetch_optional(c)
+    .await?;
+    Ok(row.is_some())
+}

@@ -1,7 +1,9 @@
 //! Rows put right, as the other stores and the ledger prove them.
 
 use chrono::{DateTime, Utc};
-use model::{DocumentId, GenerationId, JobId, SourceId, SourceOrder, TenantId, UserId, VersionId};
+use model::{
+    DocumentId, GenerationId, JobId, SourceId, SourceOrder, Step, TenantId, UserId, VersionId,
+};
 use sqlx::{AssertSqlSafe, QueryBuilder, query};
 use uuid::Uuid;
 
@@ -10,8 +12,13 @@ use super::cells::{Cells, bytes, json, text};
 use super::dialect::Dialect;
 use super::ledger::{self, Fact};
 use super::reunion::reunion;
-use super::{Tx, audit, metadata, noted_documents, noted_removals, noted_runs, witness, witnessed};
-use crate::{DocumentHead, Error, LedgerKind, Mend, Reworked, RunFile, VersionFacts, replay};
+use super::{
+    Tx, admit, audit, metadata, noted_documents, noted_removals, noted_runs, witness, witnessed,
+    work,
+};
+use crate::{
+    DocumentHead, Error, LedgerKind, Mend, Reworked, RunFile, VersionFacts, VersionState, replay,
+};
 
 pub type Owner = (TenantId, DocumentId);
 
@@ -36,7 +43,7 @@ pub async fn mend<DB: Dialect>(
                 document::<DB>(c, of, &head, created).await?;
                 noted_documents::mend::<DB>(c, of.1).await?;
             }
-            Mend::Version(facts) => version::<DB>(c, of, &facts).await?,
+            Mend::Version(facts) => version::<DB>(c, of, &facts, now).await?,
             Mend::Reunion {
                 head,
                 created,
@@ -118,23 +125,34 @@ async fn version<DB: Dialect>(
     c: &mut Tx<DB>,
     (tenant, document): Owner,
     facts: &VersionFacts,
+    now: DateTime<Utc>,
 ) -> Result<(), Error> {
     let metadata = metadata_left::<DB>(c, facts.id).await?;
     let there = query("SELECT * FROM document_versions WHERE id = $1")
         .bind(facts.id.as_uuid())
         .fetch_optional(&mut *c)
         .await?;
+    let is_there = there.is_some();
     let whole = there.is_some_and(|row| audit::version::<DB>(&row).is_ok());
+    let number = number_of::<DB>(c, facts).await?;
+    // What never answered is begun again after the passes it has had; the jobs that claim it may
+    // still take it back.
     query(
         "INSERT INTO document_versions (id, document_id, tenant_id, kb_id, generation_id, run_id,
              number, content_hash, size, filename, metadata, source_order, claimed_directly,
              state, pass, root_hash, gaps, warnings, created_at, order_sum)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, TRUE, $13, 1, $14, $15, $15,
-             $16, $17)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
+             $13 IN ('ready', 'superseded')
+                 OR NOT EXISTS (SELECT 1 FROM job_versions WHERE version_id = $1),
+             $13,
+             CASE WHEN $13 IN ('ready', 'superseded') THEN 1 ELSE
+                 coalesce((SELECT max(u.pass) FROM document_units u WHERE u.version_id = $1), 0) END,
+             $14, $15, $15, $16, $17)
          ON CONFLICT (id) DO UPDATE SET document_id = $2, tenant_id = $3, kb_id = $4,
              generation_id = $5,
              run_id = $6, number = $7, content_hash = $8, size = $9, state = $13, root_hash = $14,
-             units_open = 0",
+             units_open = CASE WHEN $13 IN ('ready', 'superseded') THEN 0
+                 ELSE document_versions.units_open END",
     )
     .bind(facts.id.as_uuid())
     .bind(document.as_uuid())
@@ -142,7 +160,7 @@ async fn version<DB: Dialect>(
     .bind(facts.kb.as_uuid())
     .bind(facts.generation.as_uuid())
     .bind(facts.run.as_uuid())
-    .bind(i64::from(facts.number))
+    .bind(number)
     .bind(bytes(&facts.content_hash))
     .bind(facts.size.cast_signed())
     .bind(text(&facts.filename))
@@ -155,9 +173,39 @@ async fn version<DB: Dialect>(
     .bind(bytes(&facts.order.sum_for(facts.id)))
     .execute(&mut *c)
     .await?;
+    if !is_there && facts.state == VersionState::Pending {
+        prepare_again::<DB>(c, facts.id, now).await?;
+    }
     match whole {
         true => Ok(()),
         false => witnessed::row::<DB>(c, (tenant, document), facts.id).await,
+    }
+}
+
+/// Of the pass it was in nothing is left to go on with.
+async fn prepare_again<DB: Dialect>(
+    c: &mut Tx<DB>,
+    version: VersionId,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    query("DELETE FROM work WHERE version_id = $1 AND kind <> 'prep'")
+        .bind(version.as_uuid())
+        .execute(&mut *c)
+        .await?;
+    work::enqueue::<DB>(c, &Step::Prep { version }, now).await
+}
+
+async fn number_of<DB: Dialect>(c: &mut Tx<DB>, facts: &VersionFacts) -> Result<i64, Error> {
+    if let Some(number) = facts.number {
+        return Ok(number.into());
+    }
+    let row = query("SELECT number FROM work WHERE version_id = $1 LIMIT 1")
+        .bind(facts.id.as_uuid())
+        .fetch_optional(&mut *c)
+        .await?;
+    match row {
+        Some(row) => Cells::<DB>(&row).get("number"),
+        None => admit::next_number::<DB>(c, facts.kb).await,
     }
 }
 

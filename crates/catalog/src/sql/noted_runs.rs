@@ -6,16 +6,16 @@
 use std::collections::BTreeMap;
 
 use model::{
-    ContentHash, DocumentId, GenerationId, JobId, KbId, RunId, SourceId, SourceUri, UserId,
-    VersionId,
+    ContentHash, DocumentId, GenerationId, JobId, KbId, RunId, SourceId, SourceUri, TenantId,
+    UserId, VersionId,
 };
 use sqlx::{AssertSqlSafe, QueryBuilder, query};
 use uuid::Uuid;
 
-use super::Tx;
 use super::cells::{Cells, bytes, json};
 use super::dialect::Dialect;
 use super::mend::Owner;
+use super::{Tx, ledger};
 use crate::{Error, Note, NotedRun, Now, RunFacts, RunStats, Told};
 
 type Of = (DocumentId, RunId);
@@ -245,6 +245,45 @@ async fn standing<DB: Dialect>(c: &mut Tx<DB>, of: Of) -> Result<Option<RunFacts
 /// One that cannot be read tells nothing, as one that was changed.
 fn told<DB: Dialect>(row: &DB::Row, of: Of) -> Option<RunFacts> {
     Cells::<DB>(row).note().ok()?.told(ids(of))
+}
+
+/// Whether a note tells that a run of this tenant brought these bytes, which keeps them.
+pub async fn tell_of_bytes<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    hash: &ContentHash,
+) -> Result<bool, Error> {
+    let rows = query("SELECT * FROM run_witnesses WHERE facts LIKE $1")
+        .bind(format!("%{hash}%"))
+        .fetch_all(&mut *c)
+        .await?;
+    for row in &rows {
+        let cells = Cells::<DB>(row);
+        let document = cells.id("document_id", DocumentId::from_uuid)?;
+        let run = cells.id("run_id", RunId::from_uuid)?;
+        let Some(facts) = told::<DB>(row, (document, run)) else {
+            continue;
+        };
+        let of = (document, facts.version);
+        if facts.content_hash == *hash
+            && facts.keeps_its_original()
+            && is_of::<DB>(c, tenant, facts.kb).await?
+            && !ledger::let_go::<DB>(c, of, facts.created_at).await?
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Of a knowledge base that is gone nobody knows whose it was, so it may be anybody's.
+async fn is_of<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId, kb: KbId) -> Result<bool, Error> {
+    let row = query("SELECT tenant_id FROM knowledge_bases WHERE id = $1")
+        .bind(kb.as_uuid())
+        .fetch_optional(c)
+        .await?;
+    let Some(row) = row else { return Ok(true) };
+    Ok(Cells::<DB>(&row).id("tenant_id", TenantId::from_uuid)? == tenant)
 }
 
 /// The runs of some documents, given their rows, and what was noted of each.

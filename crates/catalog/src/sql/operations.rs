@@ -271,7 +271,7 @@ impl<DB: Dialect> Operations for Sql<DB> {
     ) -> Result<Vec<ContentHash>, Error> {
         let hashes = hashes.to_vec();
         self.read("catalog.unreferenced", move |c| {
-            Box::pin(async move { originals::unreferenced::<DB>(c, tenant, hashes).await })
+            Box::pin(async move { originals::untold::<DB>(c, tenant, hashes).await })
         })
         .await
     }

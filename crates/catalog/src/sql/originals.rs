@@ -1,11 +1,11 @@
 //! Which originals somebody refers to, and which may be nobody's.
 
-use model::{ContentHash, TenantId};
+use model::{ContentHash, DocumentId, SourceUri, TenantId, VersionId};
 use sqlx::{QueryBuilder, query};
 
 use super::cells::{Cells, bytes};
 use super::dialect::Dialect;
-use super::{Tx, ledger};
+use super::{Tx, ledger, noted_runs};
 use crate::Error;
 
 /// Hashes named in one statement.
@@ -65,7 +65,7 @@ pub async fn gone<DB: Dialect>(
     Ok(())
 }
 
-/// Neither by a version, nor by a ledger whose version was lost.
+/// Those nobody refers to: neither a version, nor a ledger or a run whose version was lost.
 pub async fn unreferenced<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
@@ -80,9 +80,57 @@ pub async fn unreferenced<DB: Dialect>(
         .bind(bytes(&hash))
         .fetch_optional(&mut *c)
         .await?;
-        if row.is_none() && !ledger::tells_of_bytes::<DB>(c, tenant, &hash).await? {
+        if row.is_none()
+            && !ledger::tells_of_bytes::<DB>(c, tenant, &hash).await?
+            && !runs_tell_of::<DB>(c, tenant, &hash).await?
+        {
             free.push(hash);
         }
     }
     Ok(free)
+}
+
+/// Of those, the ones no note of a run tells of either. Every note is read through for one that is
+/// left: asked before something is swept away, not while a purge holds its rows.
+pub async fn untold<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    hashes: Vec<ContentHash>,
+) -> Result<Vec<ContentHash>, Error> {
+    let mut free = Vec::new();
+    for hash in unreferenced::<DB>(c, tenant, hashes).await? {
+        if !noted_runs::tell_of_bytes::<DB>(c, tenant, &hash).await? {
+            free.push(hash);
+        }
+    }
+    Ok(free)
+}
+
+/// Whether a run brought these bytes that may yet be tried, or came too late to answer: the ledger
+/// tells of neither.
+async fn runs_tell_of<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    hash: &ContentHash,
+) -> Result<bool, Error> {
+    let rows = query(
+        "SELECT document_id, version_id, created_at FROM ingestion_runs
+         WHERE tenant_id = $1 AND content_hash = $2 AND source_uri <> $3
+           AND (status IN ('queued', 'running', 'failed') OR superseded)",
+    )
+    .bind(tenant.as_uuid())
+    .bind(bytes(hash))
+    .bind(SourceUri::purged().as_str())
+    .fetch_all(&mut *c)
+    .await?;
+    for row in &rows {
+        let row = Cells::<DB>(row);
+        let document = row.id("document_id", DocumentId::from_uuid)?;
+        let version = row.id("version_id", VersionId::from_uuid)?;
+        let since = row.at("created_at")?;
+        if !ledger::let_go::<DB>(c, (document, version), since).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -44,7 +44,7 @@ pub async fn putting_right_what_is_right_changes_nothing(world: &World) {
         kb: version.kb,
         generation: version.generation,
         run: version.run,
-        number: version.number,
+        number: Some(version.number),
         content_hash: version.content_hash,
         size: version.size,
         filename: version.filename.clone(),

@@ -152,6 +152,7 @@ promises! {
     operations::a_purged_document_leaves_its_ledger_and_nothing_else,
     purge::what_outlives_a_purged_document_does_not_name_it,
     operations::an_original_is_free_when_no_version_refers_to_it,
+    operations::an_original_is_kept_for_a_run_that_never_answered,
     operations::status_counts_what_there_is,
     operations::a_tally_that_was_tampered_with_is_told_and_put_right,
     operations::accounts_are_kept_apart,

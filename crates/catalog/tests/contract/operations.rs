@@ -131,6 +131,38 @@ pub async fn an_original_is_free_when_no_version_refers_to_it(world: &World) {
     );
 }
 
+pub async fn an_original_is_kept_for_a_run_that_never_answered(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let asked = [ContentHash::of(b"one")];
+    let admitted = world.admit("a.txt", "one").await;
+    let is_kept = async |what: &str| {
+        let free = catalog.unreferenced(tenant, &asked).await.unwrap();
+        assert_eq!(free, [], "{what}");
+    };
+    let untouched = catalog::Untouched {
+        queued: Duration::ZERO,
+        running: Duration::ZERO,
+    };
+    world.vandalise("DELETE FROM work").await;
+    world.vandalise("DELETE FROM document_versions").await;
+    is_kept("it is queued").await;
+    // It fails, as its version is lost.
+    let now = world.clock.pass(Duration::from_secs(9));
+    let recreated = catalog.recreate_missing_work(untouched, now).await;
+    assert_eq!(recreated.unwrap(), []);
+    is_kept("it has failed").await;
+    world.vandalise("DELETE FROM ingestion_runs").await;
+    is_kept("it was noted").await;
+    let other = catalog.create_tenant("other", now).await.unwrap();
+    let free = catalog.unreferenced(other.id, &asked).await.unwrap();
+    assert_eq!(free, asked, "another tenant's runs keep nothing of ours");
+    let document = admitted.document;
+    let purged = catalog.begin_purge(tenant, document, None, now);
+    purged.await.unwrap();
+    let free = catalog.unreferenced(tenant, &asked).await.unwrap();
+    assert_eq!(free, asked, "what was let go on purpose is kept no longer");
+}
+
 pub async fn a_tally_that_was_tampered_with_is_told_and_put_right(world: &World) {
     let (catalog, tenant) = (&world.catalog, world.place.tenant);
     world.admit("a.txt", "one").await;

@@ -112,9 +112,14 @@ impl Engine {
             after = self.verify(tenant).await?;
         }
         // Last: what a row that is whole again refers to is nobody's no more.
+        if !after.disagreements.is_empty() {
+            // What is still wrong may have lost the row by which one of them is somebody's.
+            after.unowned.retain(|key| key.original_hash().is_none());
+        }
         let leftovers_deleted = self.delete_unowned(tenant, &after.unowned).await?;
         let leftovers_kept = self.young_originals(tenant).await?;
-        after.leftovers.clear();
+        let deleted = |object: &String| after.unowned.iter().any(|key| key.to_string() == *object);
+        after.leftovers.retain(|object| !deleted(object));
         let outcome = |(finding, told): (Disagreement, Told)| {
             Outcome::of(!after.disagreements.contains(&finding), told, finding)
         };

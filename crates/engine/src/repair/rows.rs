@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use catalog::{
-    ActivationCause, DocumentHead, Dossier, Mend, RunFile, Served, VersionFacts, VersionState,
-    replay,
+    ActivationCause, DocumentHead, Dossier, Mend, RunFacts, RunFile, Served, VersionFacts,
+    VersionState, replay,
 };
 use chrono::{DateTime, Utc};
 use index::Space;
@@ -37,10 +37,20 @@ impl Engine {
         for version in versions(remedies) {
             let told = served.iter().rev().find(|one| one.version == version);
             let facts = self.facts(tenant, &dossier, version, told).await?;
-            if dossier.runs.iter().all(|run| run.id != facts.run) {
-                mends.extend(run(&dossier, &facts));
+            match dossier.runs.iter().find(|run| run.id == facts.run) {
+                None => mends.extend(run(&dossier, &facts)),
+                Some(run) if run.content_hash != facts.content_hash => {
+                    let content_hash = facts.content_hash;
+                    let run = run.clone();
+                    mends.push(Mend::Run(RunFile {
+                        content_hash,
+                        ..run
+                    }));
+                }
+                Some(_) => {}
             }
-            if dossier.version(version).is_none() {
+            // Of what never answered nothing was made that anybody asks for.
+            if dossier.version(version).is_none() && is_finished(facts.state) {
                 remade.insert(version);
             }
             mends.push(Mend::Version(facts));
@@ -93,7 +103,8 @@ impl Engine {
         Ok(remade)
     }
 
-    /// What is known of a version: the ledger's word first, then its run's, then its own.
+    /// What is known of a version: the ledger's word first, then its run's, then its own. Of the
+    /// bytes it was made of the most that tell are right.
     async fn facts(
         &self,
         tenant: TenantId,
@@ -103,17 +114,20 @@ impl Engine {
     ) -> Result<VersionFacts, Error> {
         let row = dossier.version(id);
         let run = dossier.run_of(id);
+        let noted = dossier.told_of(id);
         let lost = |what| Error::BadRequest {
             what: "the version",
             why: format!("nothing tells its {what} any more"),
         };
-        let content_hash = told
-            .and_then(|told| told.content_hash)
-            .or(run.map(|run| run.content_hash))
-            .ok_or_else(|| lost("content"))?;
+        let content_hash = match told.and_then(|told| told.content_hash) {
+            Some(hash) => Some(hash),
+            None => self.content_of(tenant, dossier, id).await?,
+        };
+        let content_hash = content_hash.ok_or_else(|| lost("content"))?;
         let kb = dossier.kb().ok_or_else(|| lost("knowledge base"))?;
         let generation = told
             .map(|told| told.generation)
+            .or(noted.map(|(_, noted)| noted.generation))
             .or(run.map(|run| run.generation))
             .ok_or_else(|| lost("generation"))?;
         let space = Space {
@@ -122,8 +136,11 @@ impl Engine {
             generation,
         };
         let number = self.number_of(dossier, space, id).await?;
-        let number = number.ok_or_else(|| lost("number"))?;
-        let created_at = run.map(|run| run.created_at);
+        if number.is_none() && told.is_some() {
+            return Err(lost("number"));
+        }
+        let created_at = noted.map(|(_, noted)| noted.created_at);
+        let created_at = created_at.or(run.map(|run| run.created_at));
         let created_at = created_at.or(told.map(|told| told.opened_at));
         let created_at = created_at.ok_or_else(|| lost("time"))?;
         let original = self.object(&Key::original(tenant, &content_hash)).await?;
@@ -133,7 +150,10 @@ impl Engine {
             id,
             kb,
             generation,
-            run: run.map_or_else(|| RunId::from_uuid(uuid::Uuid::now_v7()), |run| run.id),
+            run: run
+                .map(|run| run.id)
+                .or(noted.map(|(run, _)| run))
+                .unwrap_or_else(|| RunId::from_uuid(uuid::Uuid::now_v7())),
             number,
             content_hash,
             size: size.or(row.map(|row| row.size)).unwrap_or_default(),
@@ -148,7 +168,7 @@ impl Engine {
                     .filter(|state| *state == VersionState::Superseded)
                     .unwrap_or(VersionState::Ready),
                 Some(_) => VersionState::Ready,
-                None => row.map_or(VersionState::Superseded, |row| row.state),
+                None => row.map_or_else(|| stands(noted), |row| row.state),
             },
             root_hash: match told {
                 Some(told) => told.root_hash,
@@ -172,6 +192,20 @@ impl Engine {
         let row = dossier.version(id).map(|row| row.number);
         Ok(held.or(answered.map(|row| row.number)).or(row))
     }
+}
+
+/// How a version stands that has never answered, as its run does.
+fn stands(run: Option<(RunId, &RunFacts)>) -> VersionState {
+    match run.map(|(_, run)| run.status) {
+        Some(RunStatus::Queued | RunStatus::Running) => VersionState::Pending,
+        Some(RunStatus::Failed) => VersionState::Failed,
+        Some(RunStatus::Canceled) => VersionState::Canceled,
+        Some(RunStatus::Succeeded) | None => VersionState::Superseded,
+    }
+}
+
+fn is_finished(state: VersionState) -> bool {
+    matches!(state, VersionState::Ready | VersionState::Superseded)
 }
 
 fn versions(remedies: &[Remedy]) -> BTreeSet<VersionId> {

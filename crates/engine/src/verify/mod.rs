@@ -365,7 +365,8 @@ impl<'a> Round<'a> {
         };
         for version in &dossier.versions {
             let engine = self.engine;
-            let content = dossier.content_of(version);
+            let content = engine.content_of(self.tenant, dossier, version.id).await?;
+            let content = content.unwrap_or(version.content_hash);
             let original = engine.check_original_of(self.tenant, version, content);
             let original = original.await?;
             looked.found.extend(original);

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use catalog::VersionFile;
+use catalog::{Dossier, VersionFile};
 use chrono::TimeDelta;
 use index::StoredChunk;
-use model::{ContentHash, TenantId};
+use model::{ContentHash, TenantId, VersionId};
 
 use super::{Disagreement, Recorded, Remedy};
 use crate::objects::{self, Key};
@@ -15,6 +15,26 @@ use crate::{Engine, Error};
 const NO_ORIGINAL: &str = "the original is not stored any more: ingest the file again";
 
 impl Engine {
+    /// The bytes a version was made of. Where those who tell of them are divided, it is what is
+    /// stored.
+    pub(crate) async fn content_of(
+        &self,
+        tenant: TenantId,
+        dossier: &Dossier,
+        version: VersionId,
+    ) -> Result<Option<ContentHash>, Error> {
+        let told = dossier.contents_of(version);
+        if told.len() > 1 {
+            for hash in &told {
+                let stored = self.object(&Key::original(tenant, hash)).await?;
+                if stored.is_some_and(|bytes| ContentHash::of(&bytes) == *hash) {
+                    return Ok(Some(*hash));
+                }
+            }
+        }
+        Ok(told.first().copied())
+    }
+
     /// It was stored before its version was admitted and stays while that refers to it, read
     /// or not: a run that failed is tried again from it.
     pub(super) async fn check_original_of(
@@ -116,9 +136,9 @@ impl Engine {
         }
     }
 
-    /// Objects made of and drawn for versions the catalog does not know, and old originals no version refers to.
-    /// A version's row is there before anything is made of it, so the first are nobody's.
-    /// What a ledger still tells of is kept for repair.
+    /// Objects made of and drawn for versions the catalog does not know, and old originals nothing
+    /// refers to. A version's row is there before anything is made of it, so the first are nobody's.
+    /// What a ledger or a run still tells of is kept for repair.
     pub(super) async fn unowned(
         &self,
         tenant: TenantId,
@@ -137,13 +157,14 @@ impl Engine {
         let before = self.parts.clock.now() - age;
         let nobodys = |key: &Key| key.owner().is_none_or(|owner| !versions.contains(&owner));
         let made = made.into_iter().map(|(key, _)| key).filter(nobodys);
-        let kept = kept.into_iter().filter(|(key, meta)| {
-            let referred = key
-                .original_hash()
-                .is_some_and(|hash| originals.contains(&hash));
-            !referred && meta.last_modified < before
-        });
-        Ok(made.chain(kept.map(|(key, _)| key)).collect())
+        let old = kept
+            .into_iter()
+            .filter(|(_, meta)| meta.last_modified < before);
+        let old = old.filter_map(|(key, _)| key.original_hash());
+        let old: Vec<_> = old.filter(|hash| !originals.contains(hash)).collect();
+        let free = self.parts.catalog.unreferenced(tenant, &old).await?;
+        let free = free.iter().map(|hash| Key::original(tenant, hash));
+        Ok(made.chain(free).collect())
     }
 }
 

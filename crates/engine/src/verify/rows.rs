@@ -1,6 +1,6 @@
 //! A document's rows in the catalog, against its ledger and each other.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use catalog::{
     ActivationCause, ActivationFile, Dossier, LedgerEntry, LedgerKind, RunFile, Served, UnitState,
@@ -109,7 +109,8 @@ fn broken_chain(entries: &[LedgerEntry]) -> Option<&'static str> {
 fn head(dossier: &Dossier, served: &[Served], found: &mut Findings) {
     let Some(head) = &dossier.head else {
         let is_there = dossier.unreadable.contains(&"documents");
-        if !is_there && (!dossier.versions.is_empty() || !served.is_empty()) {
+        let versions = !dossier.versions.is_empty() || !dossier.lost().is_empty();
+        if !is_there && (versions || !served.is_empty()) {
             let (what, remedy) = match dossier.successor {
                 None => ("its row among the documents is gone", Remedy::Document),
                 Some(other) => (
@@ -237,7 +238,7 @@ const UNREAD: &str = "its row among the versions cannot be read";
 fn versions(dossier: &Dossier, served: Option<&[Served]>, found: &mut Findings) {
     let mut recorded: Vec<&Served> = served.into_iter().flatten().collect();
     recorded.dedup_by_key(|one| one.version);
-    let mut missing = HashSet::new();
+    let mut missing = BTreeSet::new();
     for one in &recorded {
         if dossier.version(one.version).is_none() && missing.insert(one.version) {
             let what = match dossier.unread.contains(&one.version) {
@@ -246,6 +247,11 @@ fn versions(dossier: &Dossier, served: Option<&[Served]>, found: &mut Findings) 
             };
             found.say(Some(one.version), what, Remedy::Version(one.version));
         }
+    }
+    // These never answered, so only their runs tell of them.
+    for id in dossier.lost().difference(&missing) {
+        let what = "its row among the versions is gone";
+        found.say(Some(*id), what, Remedy::Version(*id));
     }
     // Of these the ledger does not tell how they stand, and nothing of that is written over.
     for id in dossier.unread.iter().filter(|id| !missing.contains(id)) {
@@ -287,8 +293,11 @@ fn version_row(
             wrong("its run is of something else", Remedy::Run(version.id));
         }
         Some(run) if run.content_hash != version.content_hash => {
-            // The ledger says which of the two is right.
-            let is_right = told.is_some_and(|t| t.content_hash == Some(version.content_hash));
+            // The ledger says which of the two is right, or what was noted of the run.
+            let is_right = match told {
+                Some(told) => told.content_hash == Some(version.content_hash),
+                None => dossier.contents_of(version.id) == [version.content_hash],
+            };
             let remedy = if is_right {
                 Remedy::Run(version.id)
             } else {

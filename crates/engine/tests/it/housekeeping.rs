@@ -387,6 +387,45 @@ async fn what_the_ledger_tells_of_is_kept_for_repair_though_its_row_is_lost() {
     assert!(!objects.exists(&house.original()).await.unwrap());
 }
 
+/// Nothing but its run tells of it: it is in no ledger, and nothing is noted of it yet.
+#[tokio::test]
+async fn a_version_on_its_way_that_lost_its_row_is_written_again_and_goes_on() {
+    for stopped in [StepKind::Prep, StepKind::Extract] {
+        let house = house().await;
+        let (tenant, engine) = (house.place.tenant, &house.engine);
+        house.up_to(stopped).await;
+        house.vandalise("DELETE FROM document_versions").await;
+        house.clock.advance(TimeDelta::hours(25));
+        assert_eq!(engine.tidy().await.unwrap().originals, 0, "{stopped:?}");
+
+        let found = engine.verify(tenant).await.unwrap();
+        let gone = "its row among the versions is gone";
+        let named = found.disagreements.iter().any(|one| one.what == gone);
+        assert!(named, "{stopped:?}: {found:#?}");
+        let repaired = engine.repair(tenant).await.unwrap();
+        assert_eq!(repaired.after.disagreements, [], "{stopped:?}");
+        let objects = &engine.parts().objects;
+        assert!(objects.exists(&house.original()).await.unwrap());
+
+        for step in [StepKind::Prep, StepKind::Extract, StepKind::Finalize] {
+            let claim = house.claim_of(step, "worker").await;
+            engine.perform(&claim).await.unwrap();
+        }
+        let whole = engine.verify(tenant).await.unwrap();
+        assert_eq!((whole.documents, whole.disagreements), (1, Vec::new()));
+    }
+}
+
+#[tokio::test]
+async fn a_step_whose_version_is_lost_does_not_blame_the_file() {
+    let house = house().await;
+    house.up_to(StepKind::Prep).await;
+    let claim = house.claim_of(StepKind::Prep, "worker").await;
+    house.vandalise("DELETE FROM document_versions").await;
+    let told = house.engine.perform(&claim).await.unwrap_err();
+    assert_eq!(told.on_run().code, "version_lost");
+}
+
 #[tokio::test]
 async fn an_index_that_has_stopped_is_waited_for() {
     let house = house().await;
