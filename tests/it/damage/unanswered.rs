@@ -101,3 +101,33 @@ async fn what_never_answered_keeps_its_original_and_gets_back_its_row() {
         mill.ok(&["runs", "retry", &library.run]);
     }
 }
+
+#[tokio::test]
+async fn what_a_failed_version_says_of_its_way_is_known_and_put_back() {
+    let library = library();
+    let mill = &library.mill;
+    let version = |change: &str| format!("UPDATE document_versions SET {change} WHERE id = $1");
+    for sql in [
+        version("generation_id = zeroblob(16)"),
+        version("number = number + 1000"),
+        version("media_type = 'text/plain', language = 'xx'"),
+        version("pass = pass + 1"),
+        version("units_total = units_total + 1"),
+        version("units_open = units_open + 1"),
+        version("needs_flush = 7"),
+        version("chunks = 7, tokens = 9"),
+        version("root_hash = zeroblob(32)"),
+        version("root_hash = zeroblob(7)"),
+        version("parsed_hash = zeroblob(7)"),
+        version("state = 'superseded'"),
+        "DELETE FROM version_witnesses WHERE version_id = $1".to_owned(),
+        "UPDATE ingestion_runs SET source_order = NULL WHERE document_id = $1".to_owned(),
+    ] {
+        library.harm(&[&sql]).await;
+        assert!(!mill.run(&["verify"]).status.success(), "{sql}");
+        let told = mill.lines(&["repair", "--json"]).remove(0);
+        assert_eq!(told["disagreements"], json!([]), "{sql}: {told}");
+        assert_eq!(unread(mill), library.shown, "{sql}");
+        mill.ok(&["verify"]);
+    }
+}

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use model::{ContentHash, JobId, VersionId};
+use model::{ContentHash, GenerationId, JobId, VersionId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -35,6 +35,28 @@ pub struct Facts {
     pub cut: Option<ContentHash>,
     /// When its document came; unknown where the document's row is gone.
     pub document_since: Option<DateTime<Utc>>,
+    /// How far it came, if it failed. Not in notes that were made before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reached: Option<Reached>,
+}
+
+/// What the row of a version that failed says of its way. Of one that is finished index, objects and
+/// ledger tell that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reached {
+    pub generation: GenerationId,
+    pub number: u32,
+    pub media_type: Option<String>,
+    pub language: Option<String>,
+    pub pass: u32,
+    pub units_total: u32,
+    pub units_open: u32,
+    pub needs_flush: Option<u64>,
+    pub chunks: u64,
+    pub tokens: u64,
+    pub root_hash: Option<ContentHash>,
+    pub text_hash: Option<ContentHash>,
+    pub parsed_hash: Option<ContentHash>,
 }
 
 /// Every claim of a version, whatever their order: a claim made twice is none.
@@ -149,6 +171,7 @@ mod tests {
             made: None,
             cut: None,
             document_since: None,
+            reached: None,
         };
         let text = serde_json::to_string(&facts).expect("plain data");
         let noted = Witness::new(version(1), text, ClaimSum::default());

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{ContentHash, JobId, VersionId};
+use model::{ContentHash, GenerationId, JobId, VersionId};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, QueryBuilder, query};
 use uuid::Uuid;
@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::Tx;
 use super::cells::{Cells, bytes};
 use super::dialect::Dialect;
-use crate::{ClaimSum, Error, Facts, Witness};
+use crate::{ClaimSum, Error, Facts, Reached, VersionState, Witness};
 
 /// What is noted anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -266,9 +266,31 @@ fn own<DB: Dialect>(row: &DB::Row) -> Result<(VersionId, Found), Error> {
         made: Some(made::<DB>(&row)?),
         cut: Some(nothing),
         document_since: row.maybe_at("document_since")?,
+        reached: match row.word::<VersionState>("state")? {
+            VersionState::Failed => Some(reached::<DB>(&row)?),
+            _ => None,
+        },
     };
     let claims = ClaimSum::default();
     Ok((id::<DB>(&row)?, Found { facts, claims }))
+}
+
+fn reached<DB: Dialect>(row: &Cells<'_, DB>) -> Result<Reached, Error> {
+    Ok(Reached {
+        generation: row.id("generation_id", GenerationId::from_uuid)?,
+        number: row.small("number")?,
+        media_type: row.maybe_text("media_type")?,
+        language: row.maybe_text("language")?,
+        pass: row.small("pass")?,
+        units_total: row.small("units_total")?,
+        units_open: row.small("units_open")?,
+        needs_flush: row.maybe_count("needs_flush")?,
+        chunks: row.count("chunks")?,
+        tokens: row.count("tokens")?,
+        root_hash: row.maybe_hash("root_hash")?,
+        text_hash: row.maybe_hash("text_hash")?,
+        parsed_hash: row.maybe_hash("parsed_hash")?,
+    })
 }
 
 type Fields = Vec<Vec<u8>>;

@@ -4,11 +4,11 @@ use model::{JobId, VersionId};
 use sqlx::query;
 use uuid::Uuid;
 
-use super::cells::{Cells, json, text};
+use super::cells::{Cells, bytes, json, text};
 use super::dialect::Dialect;
 use super::mend::Owner;
 use super::{Tx, metadata, witness};
-use crate::{ClaimSum, Error, Facts};
+use crate::{ClaimSum, Error, Facts, Reached};
 
 /// All that a note has the words of. Who said what of a version it only sums up: where that was
 /// changed, what is left is said by nobody's job. Nothing where there is no note to go by.
@@ -36,6 +36,10 @@ pub async fn row<DB: Dialect>(
     .await?
     .ok_or_else(|| Error::not_found("version", version))?;
     let kb = Cells::<DB>(&row).id("kb_id", model::KbId::from_uuid)?;
+    unspoil_hashes::<DB>(c, version).await?;
+    if let Some(reached) = &facts.reached {
+        set_reached::<DB>(c, version, reached).await?;
+    }
     metadata::replace::<DB>(c, (kb, version), &facts.metadata).await?;
     reasons::<DB>(c, version, &facts).await?;
     if let Some(since) = facts.document_since {
@@ -50,6 +54,52 @@ pub async fn row<DB: Dialect>(
         true => Ok(()),
         false => say_again::<DB>(c, version, &facts).await,
     }
+}
+
+/// What is no hash keeps the whole row from being read. Without it, it is known to be missing.
+async fn unspoil_hashes<DB: Dialect>(c: &mut Tx<DB>, version: VersionId) -> Result<(), Error> {
+    query(
+        "UPDATE document_versions SET
+             root_hash = CASE WHEN length(root_hash) = 32 THEN root_hash END,
+             text_hash = CASE WHEN length(text_hash) = 32 THEN text_hash END,
+             parsed_hash = CASE WHEN length(parsed_hash) = 32 THEN parsed_hash END
+         WHERE id = $1",
+    )
+    .bind(version.as_uuid())
+    .execute(c)
+    .await?;
+    Ok(())
+}
+
+async fn set_reached<DB: Dialect>(
+    c: &mut Tx<DB>,
+    version: VersionId,
+    reached: &Reached,
+) -> Result<(), Error> {
+    query(
+        "UPDATE document_versions SET generation_id = $2, number = $3, media_type = $4,
+             language = $5, pass = $6, units_total = $7, units_open = $8, needs_flush = $9,
+             chunks = $10, tokens = $11, root_hash = $12, text_hash = $13, parsed_hash = $14,
+             state = 'failed'
+         WHERE id = $1",
+    )
+    .bind(version.as_uuid())
+    .bind(reached.generation.as_uuid())
+    .bind(i64::from(reached.number))
+    .bind(reached.media_type.as_deref())
+    .bind(reached.language.as_deref())
+    .bind(i64::from(reached.pass))
+    .bind(i64::from(reached.units_total))
+    .bind(i64::from(reached.units_open))
+    .bind(reached.needs_flush.map(u64::cast_signed))
+    .bind(reached.chunks.cast_signed())
+    .bind(reached.tokens.cast_signed())
+    .bind(reached.root_hash.as_ref().map(bytes))
+    .bind(reached.text_hash.as_ref().map(bytes))
+    .bind(reached.parsed_hash.as_ref().map(bytes))
+    .execute(c)
+    .await?;
+    Ok(())
 }
 
 async fn reasons<DB: Dialect>(

@@ -325,8 +325,9 @@ fn version_row(
         Some(_) => {}
     }
     let run_order = run.and_then(|run| run.order.as_ref());
-    // Both came with one release: a run that tells it has a version with a sum.
-    let unsummed = run_order.is_some() && version.order_sum.is_none();
+    // Both came with one release: a run that tells it has a version with a sum, and the other way
+    // round.
+    let unsummed = run.is_some() && run_order.is_some() != version.order_sum.is_some();
     if version.order_stands() == Some(false)
         || unsummed
         || run_order.is_some_and(|order| *order != version.order)

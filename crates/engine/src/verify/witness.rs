@@ -14,7 +14,7 @@ pub fn check(version: &VersionFile) -> Vec<Disagreement> {
     let ended = version.is_finished() || version.state == VersionState::Failed;
     let again = Remedy::Witness(version.id);
     match &version.witness {
-        None if version.is_finished() => say("what was noted of it is gone", again),
+        None if ended => say("what was noted of it is gone", again),
         // Of what is under way nothing is noted yet.
         None => Vec::new(),
         Some(_) if !ended => Vec::new(),
@@ -88,6 +88,10 @@ fn otherwise(told: &Facts, now: &Facts) -> impl Iterator<Item = &'static str> {
         ),
         ("its metadata was changed", now.metadata == told.metadata),
         ("what was said of it was changed", now.said == told.said),
+        (
+            "how far it came was changed",
+            told.reached.is_none() || now.reached == told.reached,
+        ),
     ]
     .into_iter()
     .filter_map(|(what, same)| (!same).then_some(what))
