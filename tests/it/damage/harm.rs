@@ -251,6 +251,9 @@ pub const HARMS: &[Harm] = &[
     OfVersion(
         "UPDATE job_versions SET outcome = 'new' WHERE version_id = $1 AND outcome = 'skipped'",
     ),
+    OfVersion(
+        "UPDATE job_versions SET job_id = zeroblob(16) WHERE version_id = $1 AND outcome = 'new'",
+    ),
     OfVersion("DELETE FROM version_witnesses WHERE version_id = $1"),
     OfVersion("UPDATE version_witnesses SET facts = '{}' WHERE version_id = $1"),
     OfVersion("UPDATE version_witnesses SET claims = zeroblob(32) WHERE version_id = $1"),

@@ -81,7 +81,8 @@ pub async fn otherwise<DB: Dialect>(
 }
 
 /// Rows as they were noted, or, where no note stands, notes as the rows have it. What a lost row has
-/// counted is left to be counted anew, but for the runs that failed: its own, as they tell.
+/// counted is left to be counted anew, but for the runs that failed: its own, as they tell. A note
+/// that does not stand and is of no row goes.
 pub async fn put_right<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<(), Error> {
     for wrong in otherwise::<DB>(c, tenant).await? {
         let of = (tenant, wrong.job);
@@ -94,10 +95,21 @@ pub async fn put_right<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<
             .bind(tenant.as_uuid())
             .fetch_optional(&mut *c)
             .await?;
-        if let Some(row) = row {
-            write::<DB>(c, &row).await?;
+        match row {
+            Some(row) => write::<DB>(c, &row).await?,
+            None => forget::<DB>(c, of).await?,
         }
     }
+    Ok(())
+}
+
+async fn forget<DB: Dialect>(c: &mut Tx<DB>, of: Of) -> Result<(), Error> {
+    let (tenant, job) = ids(of);
+    query("DELETE FROM job_witnesses WHERE tenant_id = $1 AND job_id = $2")
+        .bind(tenant)
+        .bind(job)
+        .execute(c)
+        .await?;
     Ok(())
 }
 

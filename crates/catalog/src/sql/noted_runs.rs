@@ -131,7 +131,8 @@ pub async fn write_all<DB: Dialect>(c: &mut Tx<DB>) -> Result<(), Error> {
     }
 }
 
-/// A run's row as it was noted, or, where no note stands, the note as the row has it.
+/// A run's row as it was noted, or, where no note stands, the note as the row has it. A note that
+/// does not stand and is of no row tells nothing, and goes.
 pub async fn mend<DB: Dialect>(
     c: &mut Tx<DB>,
     (tenant, document): Owner,
@@ -150,7 +151,7 @@ pub async fn mend<DB: Dialect>(
     .await?;
     match row {
         Some(row) => write::<DB>(c, &row).await,
-        None => Ok(()),
+        None => forget::<DB>(c, (document, run)).await,
     }
 }
 

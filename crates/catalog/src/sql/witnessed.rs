@@ -151,9 +151,21 @@ pub async fn claims<DB: Dialect>(
     (tenant, _): Owner,
     version: VersionId,
 ) -> Result<(), Error> {
-    let noted = witness::standing::<DB>(c, version).await?;
-    let now = witness::one::<DB>(c, version).await?;
-    let (Some((_, noted)), Some(witness::Found { claims: now, .. })) = (noted, now) else {
+    if both::<DB>(c, version)
+        .await?
+        .is_none_or(|(noted, now)| noted == now)
+    {
+        return Ok(());
+    }
+    // Jobs that were lost are back by now: whoever is not among them claims nothing.
+    query(
+        "DELETE FROM job_versions WHERE version_id = $1
+           AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = job_versions.job_id)",
+    )
+    .bind(version.as_uuid())
+    .execute(&mut *c)
+    .await?;
+    let Some((noted, now)) = both::<DB>(c, version).await? else {
         return Ok(());
     };
     if now == noted {
@@ -181,6 +193,16 @@ pub async fn claims<DB: Dialect>(
         }
     }
     Ok(())
+}
+
+/// The claims as they were noted, and as they are.
+async fn both<DB: Dialect>(
+    c: &mut Tx<DB>,
+    version: VersionId,
+) -> Result<Option<(ClaimSum, ClaimSum)>, Error> {
+    let noted = witness::standing::<DB>(c, version).await?;
+    let now = witness::one::<DB>(c, version).await?;
+    Ok(noted.zip(now).map(|((_, noted), now)| (noted, now.claims)))
 }
 
 const OUTCOMES: [&str; 3] = ["new", "new_version", "skipped"];

@@ -171,6 +171,7 @@ promises! {
     noted::a_document_that_was_changed_is_known_and_put_back,
     noted::a_run_that_was_changed_or_lost_is_known_and_put_back,
     noted::a_job_that_was_changed_or_lost_is_known_and_put_back,
+    noted::a_note_that_names_nobody_is_dropped,
     audit::putting_right_what_is_right_changes_nothing,
     audit::the_sources_order_of_a_version_is_told_thrice,
     audit::a_job_that_has_miscounted_is_told_and_put_right,

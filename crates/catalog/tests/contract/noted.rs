@@ -217,6 +217,33 @@ pub async fn a_run_that_was_changed_or_lost_is_known_and_put_back(world: &World)
     }
 }
 
+pub async fn a_note_that_names_nobody_is_dropped(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let claim = world.job("brings it").await;
+    world.bring(&claim, &[("a.txt", "one")], true).await;
+    world.work_off().await;
+    let version = world.versions().await[0].id;
+    let document = catalog.version(tenant, version).await.unwrap().document;
+    let whole = world.noted_runs().await;
+
+    world
+        .vandalise("UPDATE run_witnesses SET run_id = document_id")
+        .await;
+    let found = world.noted_runs().await;
+    assert_eq!(found.len(), 2, "the run, and a note of none");
+    let mends = found.iter().map(|one| Mend::NotedRun(one.run)).collect();
+    let now = world.clock.now();
+    catalog.mend(tenant, document, mends, now).await.unwrap();
+    assert_eq!(world.noted_runs().await, whole);
+
+    world
+        .vandalise("UPDATE job_witnesses SET job_id = tenant_id")
+        .await;
+    assert_eq!(world.miscounted_jobs().await.len(), 2);
+    catalog.recount_met(tenant).await.unwrap();
+    assert_eq!(world.miscounted_jobs().await, []);
+}
+
 pub async fn a_job_that_was_changed_or_lost_is_known_and_put_back(world: &World) {
     let (catalog, tenant) = (&world.catalog, world.place.tenant);
     let claim = world.job("brings them").await;
