@@ -141,10 +141,18 @@ fn without_accents(word: &str) -> String {
     if word.is_ascii() {
         return word.to_owned();
     }
-    word.nfd()
-        .filter(|c| !is_combining_mark(*c))
-        .nfc()
-        .collect()
+    word.nfd().filter(|c| !is_accent(*c)).nfc().collect()
+}
+
+/// Marks that are put over letters or left out as one likes: those of Latin, Greek and Cyrillic,
+/// the points of Hebrew and the vowels of Arabic. Elsewhere a mark is a letter's half or a vowel,
+/// and without it the word is another.
+fn is_accent(c: char) -> bool {
+    matches!(c,
+        '\u{0300}'..='\u{036f}' | '\u{0483}'..='\u{0489}' | '\u{0591}'..='\u{05c7}'
+        | '\u{064b}'..='\u{065f}' | '\u{0670}' | '\u{1ab0}'..='\u{1aff}'
+        | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
+        && is_combining_mark(c)
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -231,6 +239,21 @@ mod tests {
         assert_eq!(asked, [["東京"]]);
         assert!(words.contains(&asked[0][0]) && words.contains(&"gpu".to_owned()));
         assert_eq!(query(&["und"], "都"), [["都"]]);
+    }
+
+    #[test]
+    fn marks_that_make_another_letter_are_kept() {
+        for (word, other) in [
+            ("パス", "ハス"),
+            ("กิน", "กน"),
+            ("किताब", "कताब"),
+            ("かぎ", "かき"),
+        ] {
+            let pair = |of| text(Some("und"), of).pop();
+            assert_ne!(pair(word), pair(other), "{word}");
+        }
+        assert_eq!(text(Some("und"), "شُكْرًا"), text(Some("und"), "شكرا"));
+        assert_eq!(text(Some("und"), "ガ"), text(Some("und"), "カ\u{3099}"));
     }
 
     #[test]
