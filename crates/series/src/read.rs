@@ -19,6 +19,11 @@ use crate::tier::{Bucket, Tier};
 /// Below this many series a bucket is read page by page, above it is scanned.
 const SCAN_FROM: u64 = 64;
 
+/// How far back the last value before a time is looked for first: most are not older.
+const SHORT_WHILE: Micros = 300_000_000;
+/// If it is, it is looked for so many times as far.
+const FURTHER: Micros = 12;
+
 /// A series and what it holds, in order of time.
 pub(crate) struct Found {
     pub labels: Labels,
@@ -51,19 +56,58 @@ impl<'a> Reader<'a> {
         upto: Micros,
     ) -> Result<Vec<Found>, Error> {
         let numbers = self.select(selector).await?;
+        let held = self.read_numbers(&numbers, after, upto).await?;
+        self.named(held).await
+    }
+
+    /// The same, and of each series that holds anything there the last before, however old.
+    pub async fn find_rising(
+        &self,
+        selector: &Selector,
+        after: Micros,
+        upto: Micros,
+    ) -> Result<Vec<Found>, Error> {
+        let numbers = self.select(selector).await?;
+        let mut held = self.read_numbers(&numbers, after, upto).await?;
+        let mut wanted: RoaringBitmap = held.keys().map(|number| number.0).collect();
+        let (mut reach, mut known) = (SHORT_WHILE, after);
+        while !wanted.is_empty() && known > 0 {
+            let from = after.saturating_sub(reach);
+            for (number, mut earlier) in self.read_numbers(&wanted, from, known).await? {
+                let last = earlier.pop().expect("what holds nothing is left out");
+                held.entry(number).or_default().insert(0, last);
+                wanted.remove(number.0);
+            }
+            (reach, known) = (reach.saturating_mul(FURTHER), from);
+        }
+        self.named(held).await
+    }
+
+    /// Of those that hold anything after `after` and up to `upto`.
+    async fn read_numbers(
+        &self,
+        numbers: &RoaringBitmap,
+        after: Micros,
+        upto: Micros,
+    ) -> Result<BTreeMap<Number, Vec<Summary>>, Error> {
         let mut held: BTreeMap<Number, Vec<Summary>> = BTreeMap::new();
         if !numbers.is_empty() {
             for stretch in self.stretches(after, upto) {
-                self.read_stretch(stretch, &numbers, &mut held).await?;
+                self.read_stretch(stretch, numbers, &mut held).await?;
             }
         }
-        let mut found = vec![];
-        for (number, mut summaries) in held {
+        for summaries in held.values_mut() {
             summaries.retain(|summary| summary.until > after && summary.until <= upto);
-            if !summaries.is_empty() {
-                let labels = self.labels(number).await?;
-                found.push(Found { labels, summaries });
-            }
+        }
+        held.retain(|_, summaries| !summaries.is_empty());
+        Ok(held)
+    }
+
+    async fn named(&self, held: BTreeMap<Number, Vec<Summary>>) -> Result<Vec<Found>, Error> {
+        let mut found = vec![];
+        for (number, summaries) in held {
+            let labels = self.labels(number).await?;
+            found.push(Found { labels, summaries });
         }
         found.sort_by(|a, b| a.labels.cmp(&b.labels));
         Ok(found)

@@ -11,8 +11,11 @@ use super::{cell, print_line, print_text, table};
 
 pub async fn run(config: &Config, args: &Metrics) -> anyhow::Result<()> {
     let session = Session::open(config, Needs::Answers).await?;
-    let seconds = i64::try_from(args.since)?;
-    let from = chrono::Utc::now() - chrono::TimeDelta::try_seconds(seconds).unwrap_or_default();
+    // Longer than there is time is from its beginning.
+    let since = i64::try_from(args.since).ok();
+    let since = since.and_then(chrono::TimeDelta::try_seconds);
+    let from = since.and_then(|since| chrono::Utc::now().checked_sub_signed(since));
+    let from = from.unwrap_or_default();
     let path = with_query(
         "/v1/metrics/query",
         &[

@@ -82,27 +82,17 @@ struct Leaf<'r, 's> {
 }
 
 impl Leaf<'_, '_> {
-    /// What the windows hold, and so much before the first of them; and how wide they are.
-    async fn find(
-        &self,
-        of: &Selector,
-        window: Micros,
-        before: Micros,
-    ) -> Result<(Vec<Found>, Micros), Error> {
-        let after = self.range.from.saturating_sub(window);
-        // A window finer than what is kept of that time would fall between two summaries.
-        let window = window.max(self.reader.grain(after));
-        let after = self
-            .range
-            .from
-            .saturating_sub(window)
-            .saturating_sub(before);
-        let found = self.reader.find(of, after, self.range.to).await?;
-        Ok((found, window))
+    /// How wide windows are, and where the first begins. One finer than what is kept of that time
+    /// would fall between two summaries.
+    fn first(&self, window: Micros) -> (Micros, Micros) {
+        let from = self.range.from;
+        let window = window.max(self.reader.grain(from.saturating_sub(window)));
+        (window, from.saturating_sub(window))
     }
 
     async fn latest(&self, of: &Selector, window: Micros) -> Result<Vec<Line>, Error> {
-        let (found, window) = self.find(of, window, 0).await?;
+        let (window, after) = self.first(window);
+        let found = self.reader.find(of, after, self.range.to).await?;
         Ok(self.lines(found, |held, t| {
             let last = held[within(held, t, window)].last()?;
             Some(last.last)
@@ -115,7 +105,9 @@ impl Leaf<'_, '_> {
         window: Micros,
         per_second: bool,
     ) -> Result<Vec<Line>, Error> {
-        let (found, window) = self.find(of, window, LOOKBACK).await?;
+        let (window, after) = self.first(window);
+        // Counters speak when something happens: the value one came in with may be old.
+        let found = self.reader.find_rising(of, after, self.range.to).await?;
         let over = if per_second { window as f64 / 1e6 } else { 1.0 };
         Ok(self.lines(found, |held, t| Some(gained(held, t, window)? / over)))
     }
@@ -142,7 +134,8 @@ impl Leaf<'_, '_> {
         q: f64,
         by: Option<&[String]>,
     ) -> Result<Vec<Line>, Error> {
-        let (found, window) = self.find(of, window, 0).await?;
+        let (window, after) = self.first(window);
+        let found = self.reader.find(of, after, self.range.to).await?;
         let mut groups: BTreeMap<Labels, Vec<Found>> = BTreeMap::new();
         for series in found {
             let labels = series.labels.only(by.unwrap_or_default());
@@ -191,7 +184,8 @@ fn quantile_at(group: &[Found], t: Micros, window: Micros, q: f64) -> Option<f64
 fn quantile(mut values: Vec<(f64, u64)>, q: f64) -> Option<f64> {
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
     let all: u64 = values.iter().map(|(_, count)| count).sum();
-    let rank = ((q * all as f64).ceil() as u64).max(1);
+    // A share that is a whole number of values may come out a hair above it.
+    let rank = ((q * all as f64 - 1e-9).ceil() as u64).max(1);
     let mut seen = 0;
     let mut reaches = |(_, count): &&(f64, u64)| {
         seen += count;

@@ -169,6 +169,55 @@ async fn a_counter_that_restarts_has_lost_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_counter_has_gained_the_same_wherever_the_range_begins() {
+    let series = open(&memory()).await;
+    let labels = labels("documents_total", "x");
+    let day = 24 * HOUR;
+    for (t, value) in [(0, 1.0), (9 * day, 2.0), (9 * day + 2 * HOUR, 1_002.0)] {
+        series.record(&labels, START + t, value);
+    }
+    series.sync().await.unwrap();
+    let to = START + 9 * day + 2 * HOUR;
+    for hours in [0, 1, 3] {
+        let range = Range {
+            from: to - hours * HOUR,
+            to,
+            step: HOUR,
+        };
+        let lines = ask(&series, "increase(documents_total[1h])", range).await;
+        assert!(lines[0].ends_with("1000.0]"), "{lines:?}");
+    }
+    // Nine days after its last value.
+    let first = ask(
+        &series,
+        "increase(documents_total[1h])",
+        at(START + 9 * day),
+    )
+    .await;
+    assert_eq!(first, [r#"documents_total{kb="x"} [1.0]"#]);
+    series.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_quantile_is_the_least_value_that_its_share_does_not_exceed() {
+    let series = open(&memory()).await;
+    let labels = labels("pages", "x");
+    for n in 1..=100 {
+        series.record(&labels, START + n * SECOND, n as f64);
+    }
+    series.sync().await.unwrap();
+    for share in [7, 14, 28, 29, 55, 56, 57, 58, 99, 100] {
+        let query = format!("quantile({}, pages[5m])", share as f64 / 100.0);
+        let told = ask(&series, &query, at(START + 100 * SECOND)).await;
+        assert!(
+            told[0].ends_with(&format!("[{share}.0]")),
+            "{query}: {told:?}"
+        );
+    }
+    series.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_burst_is_spread_over_the_window_it_is_looked_at_through() {
     let series = open(&memory()).await;
     let labels = labels("documents_total", "x");
