@@ -49,7 +49,7 @@ fn main() -> ExitCode {
 /// A panic is our bug. Its place is enough to report it by; `-v` shows the rest.
 fn apologise(panic: &std::panic::PanicHookInfo<'_>) {
     // Caught, and told as what is wrong with the files that are read.
-    if index::is_reading_text() {
+    if durable::reading::is_under_way() {
         return;
     }
     let place = panic.location().map(ToString::to_string);

@@ -5,7 +5,10 @@
 //! process dies right before or right after the effect, so a test (and the
 //! shipped `crash-test`) can ask of each whether anything was lost. Unarmed, a
 //! point costs one relaxed load. The raw calls are disallowed by clippy outside
-//! the modules that wrap them, so a new effect cannot be forgotten.
+//! the modules that wrap them, so a new effect cannot be forgotten. How what was
+//! written is read again is in [`reading`].
+
+pub mod reading;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

@@ -1,4 +1,5 @@
-//! Sets aside in the index what no longer answers, so that searches need not pass it by.
+//! Sets aside in the index what no longer answers, so that searches need not pass it by, and
+//! gives back the room of what is gone.
 
 use catalog::LiveFilter;
 use index::{Burden, Space};
@@ -10,7 +11,7 @@ impl Engine {
     /// Compacts every space in which searches come upon more that does not answer than does.
     pub(crate) async fn compact_idle(&self, compacted: &mut u64) -> Result<(), Error> {
         let snapshot = self.view(0).await?;
-        for space in snapshot.large_spaces().await? {
+        for space in snapshot.posted_spaces().await? {
             let Some(live) = self.answering_in(space).await? else {
                 continue;
             };
@@ -20,6 +21,13 @@ impl Engine {
                 *compacted += 1;
             }
         }
+        Ok(())
+    }
+
+    /// Gives back the disk that what was forgotten takes in the index.
+    pub(crate) async fn shed_forgotten(&self, merged: &mut u64) -> Result<(), Error> {
+        let _moving = self.still.read().await;
+        *merged += u64::from(self.parts.index.shed().await?);
         Ok(())
     }
 

@@ -40,7 +40,8 @@ impl Engine {
         let place = place_of(&version, name);
         let model = &version.generation.spec.model;
         if pass > 1 {
-            self.reopen_if_sealed(pass, &place).await?;
+            self.reopen_if_sealed(pass, &place, Fence(claim.token))
+                .await?;
         }
         let indexing = async {
             let index = &self.parts.index;
@@ -74,7 +75,12 @@ impl Engine {
 
     /// A run that failed after its version was sealed begins again from the beginning: as long
     /// as this unit is open in the newest pass, the seal is one of a pass before.
-    async fn reopen_if_sealed(&self, pass: u32, place: &UnitPlace) -> Result<(), Error> {
+    async fn reopen_if_sealed(
+        &self,
+        pass: u32,
+        place: &UnitPlace,
+        fence: Fence,
+    ) -> Result<(), Error> {
         let (catalog, index) = (&self.parts.catalog, &self.parts.index);
         if !index.is_sealed(place.space, place.version).await? {
             return Ok(());
@@ -85,7 +91,7 @@ impl Engine {
         let is_open = |unit: &UnitRow| unit.name == place.unit && unit.state == UnitState::Open;
         if newest == pass && units.iter().any(is_open) {
             tracing::info!(version_id = %place.version, "sealed by an earlier pass, opened again");
-            let opened = index.reopen(place.space, place.version).await?;
+            let opened = index.reopen(place, fence).await?;
             opened.durable().await?;
         }
         Ok(())

@@ -55,6 +55,8 @@ pub struct Tidied {
     pub leftovers: u64,
     /// Spaces of the index in which what no longer answers was set aside.
     pub compacted: u64,
+    /// Times the index's tables were merged to give back what was forgotten.
+    pub merged: u64,
     /// Counts of status that were not as their rows have it, put right.
     pub miscounted: u64,
 }
@@ -68,6 +70,7 @@ impl Tidied {
         self.unreachable += more.unreachable;
         self.leftovers += more.leftovers;
         self.compacted += more.compacted;
+        self.merged += more.merged;
         self.miscounted += more.miscounted;
     }
 }
@@ -81,6 +84,7 @@ fn note(tidied: &Tidied) {
         unreachable,
         leftovers,
         compacted,
+        merged,
         miscounted,
     } = tidied;
     tracing::info!(
@@ -91,6 +95,7 @@ fn note(tidied: &Tidied) {
         unreachable,
         leftovers,
         compacted,
+        merged,
         miscounted,
         "took away what nobody needs"
     );
@@ -121,6 +126,7 @@ impl Engine {
             self.tidy_index(&mut tidied.unreachable).await,
             self.tidy_versions(&mut tidied.leftovers).await,
             self.compact_idle(&mut tidied.compacted).await,
+            self.shed_forgotten(&mut tidied.merged).await,
             self.recount_tallies(&mut tidied.miscounted).await,
             self.prune().await,
         ];

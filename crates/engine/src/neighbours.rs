@@ -67,8 +67,11 @@ impl<'a> Neighbours<'a> {
                 unit,
                 ordinal,
             };
-            let Some(near) = self.snapshot.passage(self.space, &id).await? else {
-                break;
+            let near = match self.snapshot.passage(self.space, &id).await {
+                Ok(Some(near)) => near,
+                // A damaged one ends what can be shown, as one that is not there does.
+                Ok(None) | Err(index::Error::Corrupt { .. }) => break,
+                Err(error) => return Err(error.into()),
             };
             texts.push(near.chunk.text);
         }

@@ -378,8 +378,15 @@ impl Asked<'_> {
             if found.len() == most {
                 break;
             }
-            let Some(passage) = self.snapshot.passage(self.space, &fused.id).await? else {
-                continue;
+            let passage = match self.snapshot.passage(self.space, &fused.id).await {
+                Ok(Some(passage)) => passage,
+                Ok(None) => continue,
+                // One damaged chunk must not keep the others from answering.
+                Err(error @ index::Error::Corrupt { .. }) => {
+                    tracing::warn!(chunk = %fused.id, %error, "a chunk is left out: run verify");
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
             };
             if self.request.filter.admits(&passage.chunk.heading_path) {
                 found.push(Candidate {

@@ -23,7 +23,7 @@ pub enum Op {
         bytes: usize,
     },
     Seal(Space, VersionId),
-    Reopen(Space, VersionId),
+    Reopen(UnitPlace, Fence),
     Forget(Space, VersionId),
     /// Everything of the version goes, however damaged, and it may be written anew.
     Scour(Space, VersionId),
@@ -45,11 +45,11 @@ impl UnitWrite {
     }
 }
 
-/// Which versions are live, and where to report what compacting to them did.
+/// Which versions are live, and where to report what compacting to them did: to each who asked.
 #[derive(Debug, Clone)]
 pub struct Compaction {
     pub live: Arc<RoaringBitmap>,
-    pub report: Arc<OnceLock<CompactReport>>,
+    pub reports: Vec<Arc<OnceLock<CompactReport>>>,
 }
 
 /// What happens to one version in one flush: erased first if so, then written.
@@ -97,6 +97,14 @@ impl Pending {
     /// Whether a space goes with this flush.
     pub fn forgets(&self, space: &Space) -> bool {
         self.forgotten.iter().any(|scope| scope.covers(space))
+    }
+
+    /// Whether anything goes with this flush: what was forgotten, or entries of it.
+    pub fn takes_out(&self) -> bool {
+        let erases = |versions: &BTreeMap<_, VersionChanges>| versions.values().any(|of| of.erase);
+        !self.forgotten.is_empty()
+            || !self.compactions.is_empty()
+            || self.spaces.values().any(erases)
     }
 
     fn version(&mut self, space: Space, version: VersionId) -> &mut VersionChanges {
@@ -162,8 +170,9 @@ impl Delta for Pending {
                 self.guards.check_replace(place, write.fence, dimensions)
             }
             Op::Seal(space, version) => self.guards.check_seal(*space, *version),
+            Op::Reopen(place, fence) => self.guards.check_fence(place, *fence),
             Op::Compact(space, _) | Op::RebuildText(space) => self.guards.check_space(space),
-            Op::Reopen(..) | Op::Forget(..) | Op::Scour(..) | Op::ForgetAll(_) => Ok(()),
+            Op::Forget(..) | Op::Scour(..) | Op::ForgetAll(_) => Ok(()),
         }
     }
 
@@ -177,14 +186,18 @@ impl Delta for Pending {
                 changes.units.insert(place.unit, write);
             }
             Op::Seal(space, version) => self.set_state(space, version, State::Sealed),
-            Op::Reopen(space, version) => self.set_state(space, version, State::Open),
+            Op::Reopen(place, _) => self.set_state(place.space, place.version, State::Open),
             Op::Forget(space, version) => self.forget(space, version),
             Op::Scour(space, version) => self.scour(space, version),
             Op::ForgetAll(scope) => self.forget_all(scope),
             Op::RebuildText(space) => {
                 self.rebuilds.insert(space);
             }
-            Op::Compact(space, compaction) => {
+            Op::Compact(space, mut compaction) => {
+                let before = self.compactions.remove(&space);
+                compaction
+                    .reports
+                    .extend(before.into_iter().flat_map(|of| of.reports));
                 self.compactions.insert(space, compaction);
             }
         }

@@ -137,6 +137,15 @@ impl Error {
 }
 
 impl Error {
+    /// What a text index said; of another error, the error.
+    pub(crate) fn cause(&self) -> String {
+        match self {
+            Self::Text { source, .. } => source.to_string(),
+            Self::SpoiltText { why } => why.clone(),
+            other => other.to_string(),
+        }
+    }
+
     /// Whether files of a text index are not what was written, or not there: no fault of the
     /// machine that reads them.
     pub(crate) fn is_of_spoilt_text(&self) -> bool {
@@ -165,19 +174,28 @@ impl Error {
 /// What comes of mapping something that is no file (`ENODEV`); it has no kind of its own.
 const NOT_MAPPED: i32 = 19;
 
-/// Whether the files are not what they should be, other than that the machine cannot read them.
+/// Whether the files are not what they should be, other than that the machine cannot read them:
+/// what the machine says has a number, and what a reader makes of the content has none.
 fn is_of_files(error: &std::io::Error) -> bool {
     use std::io::ErrorKind as Of;
-    let of_files = matches!(
-        error.kind(),
-        Of::InvalidData
-            | Of::InvalidInput
-            | Of::UnexpectedEof
-            | Of::IsADirectory
-            | Of::NotADirectory
-            | Of::AlreadyExists
-    );
-    of_files || error.raw_os_error() == Some(NOT_MAPPED)
+    match error.raw_os_error() {
+        Some(NOT_MAPPED) => true,
+        Some(_) => matches!(
+            error.kind(),
+            Of::InvalidInput | Of::IsADirectory | Of::NotADirectory | Of::AlreadyExists
+        ),
+        None => !matches!(
+            error.kind(),
+            Of::PermissionDenied
+                | Of::StorageFull
+                | Of::QuotaExceeded
+                | Of::OutOfMemory
+                | Of::TimedOut
+                | Of::Interrupted
+                | Of::WouldBlock
+                | Of::WriteZero
+        ),
+    }
 }
 
 impl From<coordinator::Error> for Error {

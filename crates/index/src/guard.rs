@@ -83,6 +83,20 @@ pub struct VersionGuard {
     owed: usize,
 }
 
+impl VersionGuard {
+    fn admit(&self, place: &UnitPlace, fence: Fence) -> Result<(), Refusal> {
+        match self.fences.get(&place.unit) {
+            Some(held) if *held > fence => Err(Refusal::Fenced {
+                version: place.version,
+                unit: place.unit.clone(),
+                shown: fence.0,
+                held: held.0,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
 #[derive(Default)]
 pub struct Guards(Mutex<Known>);
 
@@ -157,14 +171,7 @@ impl Guards {
         if let Some(number) = guard.number.filter(|number| *number != place.number) {
             return Err(Refusal::Number { number });
         }
-        if let Some(held) = guard.fences.get(&place.unit).filter(|held| **held > fence) {
-            return Err(Refusal::Fenced {
-                version: place.version,
-                unit: place.unit.clone(),
-                shown: fence.0,
-                held: held.0,
-            });
-        }
+        guard.admit(place, fence)?;
         match dimensions {
             Some(got) if space.dimensions != 0 && got != space.dimensions => {
                 let expected = space.dimensions;
@@ -172,6 +179,15 @@ impl Guards {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Refuses who shows an older fence for a unit than was shown before.
+    pub fn check_fence(&self, place: &UnitPlace, fence: Fence) -> Result<(), Refusal> {
+        let known = self.lock();
+        known.space(&place.space)?;
+        known
+            .version(place.space, place.version)
+            .admit(place, fence)
     }
 
     pub fn is_sealed(&self, space: Space, version: VersionId) -> bool {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use coordinator::{Coordinator, Epoch, Start};
+use durable::reading::guarded_future;
 use model::{ContentHash, ModelName, TenantId, VersionId};
 use object_store::ObjectStore;
 use roaring::RoaringBitmap;
@@ -40,7 +41,8 @@ impl Index {
         objects: Arc<dyn ObjectStore>,
         text_folder: PathBuf,
     ) -> Result<Self, Error> {
-        let opened = Self::open_here(settings, objects, text_folder).await;
+        let opened = guarded_future(Self::open_here(settings, objects, text_folder)).await;
+        let opened = opened.unwrap_or_else(|why| Err(Error::Damaged { why }));
         opened.map_err(Error::at_opening)
     }
 
@@ -102,11 +104,11 @@ impl Index {
         Ok(self.store.guards.is_sealed(space, version))
     }
 
-    /// Lets a sealed or forgotten version be written again: to repair it, or because its run
-    /// begins again.
-    pub async fn reopen(&self, space: Space, version: VersionId) -> Result<Receipt, Error> {
-        let _hold = self.hold(space, version).await?;
-        self.write(Op::Reopen(space, version)).await
+    /// Lets a sealed or forgotten version be written again, as its run begins again with this
+    /// unit. Refused, as its write would be, when a newer fence was shown for the unit.
+    pub async fn reopen(&self, place: &UnitPlace, fence: Fence) -> Result<Receipt, Error> {
+        let _hold = self.hold(place.space, place.version).await?;
+        self.write(Op::Reopen(place.clone(), fence)).await
     }
 
     /// Removes all of a version; whoever still writes it is refused.
@@ -193,7 +195,7 @@ impl Index {
         let report = Arc::new(OnceLock::new());
         let compaction = Compaction {
             live: Arc::new(live.clone()),
-            report: Arc::clone(&report),
+            reports: vec![Arc::clone(&report)],
         };
         match self.write(Op::Compact(space, compaction)).await {
             Ok(receipt) => receipt.durable().await.map(drop)?,
@@ -218,14 +220,24 @@ impl Index {
             .told(erase::erase(&self.store, gone, since).await)
     }
 
+    /// Gives back the disk that forgotten versions take, if they were many beside what is kept,
+    /// and says whether they were. Nothing needs it to be gone: see [`Index::erase`].
+    pub async fn shed(&self) -> Result<bool, Error> {
+        let since = self.writes.snapshot().view.db().seq();
+        self.store.told(erase::shed(&self.store, since).await)
+    }
+
     async fn reclaim_text(&self, space: Space) -> Result<(), Error> {
         let view = self.writes.snapshot().view.view(space).await?;
         if view.record.text_flush == 0 {
             return Ok(());
         }
         let Store { shelf, db, .. } = &*self.store;
-        shelf.begin_writing(db).await?;
-        let book = shelf.book(db, space).await?;
+        let opened = async {
+            shelf.begin_writing(db).await?;
+            shelf.book(db, space).await
+        };
+        let book = self.store.told(opened.await)?;
         blocking(move || book.reclaim()).await
     }
 
@@ -326,6 +338,9 @@ fn check(place: &UnitPlace, chunks: &[IndexedChunk]) -> Result<(), Error> {
         }
         if !chunk.vector.iter().all(|x| x.is_finite()) {
             return bad("its vector holds a value that is not finite");
+        }
+        if !chunk.vector.iter().map(|x| x * x).sum::<f32>().is_finite() {
+            return bad("its vector is too long to be compared");
         }
         if chunk.language.as_ref().is_some_and(|l| l.len() > 35) {
             return bad("its language is no language tag");

@@ -63,6 +63,6 @@ pub async fn open(settings: Settings, objects: &Arc<InMemory>, text: &Path) -> I
 
 impl Index {
     pub async fn open_texts(&self) -> usize {
-        self.store.shelf.open_spaces().await.len()
+        self.store.shelf.open_books().await
     }
 }

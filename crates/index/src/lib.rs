@@ -54,4 +54,3 @@ pub use place::{
 pub use receipt::Receipt;
 pub use settings::{Probe, Settings};
 pub use snapshot::Snapshot;
-pub use text::reading::is_reading_text;

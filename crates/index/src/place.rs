@@ -128,7 +128,7 @@ pub struct CompactReport {
 pub struct Burden {
     /// Chunks whose version is live.
     pub live: u64,
-    /// Chunks of others that are not set aside yet.
+    /// Chunks of others that are not set aside yet, and entries of what is forgotten.
     pub idle: u64,
 }
 

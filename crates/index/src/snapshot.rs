@@ -1,6 +1,6 @@
 //! A consistent view: vectors, chunk text and text index at one flush.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -23,7 +23,7 @@ use crate::text::{Texts, words};
 use crate::vector::bits::Bits;
 use crate::vector::{SpaceView, search};
 
-/// Spaces whose structure is carried from one snapshot to the next.
+/// Spaces whose structure a snapshot holds, and carries to the next.
 const VIEWS: usize = 64;
 
 /// Cheap to clone. It stays as it is, whatever is written after it.
@@ -67,17 +67,13 @@ impl Snapshot {
         let store = &self.0.store;
         let next = Self::new(Arc::clone(store), flush, db, texts);
         // Only now, as the next is already given what is opened from here on: nothing is missed.
-        let open = store.shelf.open_spaces().await;
-        for (space, searcher) in lock(&self.0.texts).clone() {
-            if open.contains(&space) {
-                lock(&next.0.texts).entry(space).or_insert(searcher);
-            }
-        }
+        store.shelf.carry(&self.0.texts, &next.0.texts).await;
         let mut views = lock(&self.0.views).clone();
-        if views.len() > VIEWS {
+        if views.len() + changed.len() > VIEWS {
             views.clear();
         }
-        views.extend(changed.into_iter().map(|view| (view.space, view)));
+        let changed = changed.into_iter().take(VIEWS);
+        views.extend(changed.map(|view| (view.space, view)));
         *lock(&next.0.views) = views;
         next
     }
@@ -98,7 +94,11 @@ impl Snapshot {
         let tag = self.0.store.tag(space);
         let loaded = SpaceView::load(&self.0.db, self.0.flush, space, tag).await;
         let view = Arc::new(self.0.store.told(loaded)?);
-        lock(&self.0.views).insert(space, Arc::clone(&view));
+        let mut views = lock(&self.0.views);
+        if views.len() >= VIEWS {
+            views.clear();
+        }
+        views.insert(space, Arc::clone(&view));
         Ok(view)
     }
 
@@ -159,11 +159,14 @@ impl Snapshot {
         if view.record.text_flush == 0 {
             return Ok(None);
         }
-        if !lock(&self.0.texts).contains_key(&space) {
-            // Opening hands its searcher to every snapshot that lacks it, this one included.
-            let store = &self.0.store;
-            store.told(store.shelf.book(&store.db, space).await)?;
+        let known = lock(&self.0.texts).get(&space).cloned();
+        if known.is_some() {
+            return Ok(known);
         }
+        // Opening hands its searcher to every snapshot that lacks it, this one included; while
+        // the book is held, none gives it away.
+        let store = &self.0.store;
+        let _held = store.told(store.shelf.book(&store.db, space).await)?;
         let searcher = lock(&self.0.texts).get(&space).cloned();
         let missing = || Error::corrupt("text index", "it was opened and not handed out");
         searcher.map(Some).ok_or_else(missing)
@@ -340,33 +343,29 @@ impl Snapshot {
         Ok(versions)
     }
 
-    /// Spaces too large to be scanned whole, whose postings a compaction can relieve.
-    pub async fn large_spaces(&self) -> Result<Vec<Space>, Error> {
-        let mut chunks: BTreeMap<Space, u64> = BTreeMap::new();
-        let mut rows = Rows::under(&self.0.db, &[key::VERSION]).await?;
-        while let Some((key, bytes)) = rows.next().await? {
-            if let (Ok(record), Some((space, _))) =
-                (VersionRecord::read(&bytes), key::read_version(&key))
-            {
-                *chunks.entry(space).or_default() += u64::from(record.chunks);
-            }
-        }
-        let scanned = u64::from(self.0.store.settings.exact_up_to);
-        let large = chunks.into_iter().filter(|(_, chunks)| *chunks > scanned);
-        Ok(large.map(|(space, _)| space).collect())
+    /// Spaces that have postings, which a compaction can relieve.
+    pub async fn posted_spaces(&self) -> Result<BTreeSet<Space>, Error> {
+        let mut spaces = BTreeSet::new();
+        let found = self.spaces_under(key::COUNT, &mut spaces).await;
+        self.0.store.told(found).map(|()| spaces)
     }
 
     /// What searches among these versions come upon.
     pub async fn burden(&self, space: Space, live: &RoaringBitmap) -> Result<Burden, Error> {
         let view = self.view(space).await?;
         let mut burden = Burden::default();
+        let mut kept = 0;
         for (number, totals) in view.totals.iter() {
+            kept += u64::from(totals.chunks);
             if live.contains(number) {
                 burden.live += u64::from(totals.chunks);
             } else if !view.cold.contains(number) {
                 burden.idle += u64::from(totals.chunks);
             }
         }
+        let postings = view.table.iter().flat_map(|table| &table.postings);
+        let entries: u64 = postings.map(|posting| u64::from(posting.count)).sum();
+        burden.idle += entries.saturating_sub(kept);
         Ok(burden)
     }
 
@@ -491,4 +490,12 @@ fn statistics(view: &SpaceView, live: &RoaringBitmap) -> Statistics {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().expect("nothing panics while it is locked")
+}
+
+#[cfg(test)]
+impl Snapshot {
+    /// Structures and text indexes of spaces.
+    pub(crate) fn held(&self) -> (usize, usize) {
+        (lock(&self.0.views).len(), lock(&self.0.texts).len())
+    }
 }

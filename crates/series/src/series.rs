@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use coordinator::{Coordinator, Epoch, Start};
+use durable::reading::guarded_future;
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 
@@ -32,6 +33,11 @@ pub struct Series {
 
 impl Series {
     pub async fn open(objects: Arc<dyn ObjectStore>, settings: Settings) -> Result<Self, Error> {
+        let opened = guarded_future(Self::open_here(objects, settings)).await;
+        opened.unwrap_or_else(|why| Err(Error::Damaged { why }))
+    }
+
+    async fn open_here(objects: Arc<dyn ObjectStore>, settings: Settings) -> Result<Self, Error> {
         let db = store::open(objects, PATH, &settings).await?;
         let meta = Meta::read(&db).await?;
         let start = Start {

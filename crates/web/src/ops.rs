@@ -105,6 +105,7 @@ async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
          gristmill_housekeeping_total{{action=\"index_version_forgotten\"}} {}\n\
          gristmill_housekeeping_total{{action=\"leftover_deleted\"}} {}\n\
          gristmill_housekeeping_total{{action=\"space_compacted\"}} {}\n\
+         gristmill_housekeeping_total{{action=\"index_merged\"}} {}\n\
          gristmill_housekeeping_total{{action=\"tally_put_right\"}} {}\n\
          gristmill_housekeeping_total{{action=\"lease_ended\"}} {}\n\
          gristmill_housekeeping_total{{action=\"step_taken_over\"}} {}\n\
@@ -124,6 +125,7 @@ async fn metrics(State(gateway): State<Gateway>) -> Result<String, Problem> {
         kept.tidied.unreachable,
         kept.tidied.leftovers,
         kept.tidied.compacted,
+        kept.tidied.merged,
         kept.tidied.miscounted,
         kept.guarded.leases_ended,
         kept.guarded.steps_taken_over,

@@ -1,6 +1,7 @@
 //! The engine through its own surface, on SQLite and stores in memory.
 
 mod chunks;
+mod compaction;
 mod filters;
 mod gate;
 mod house;

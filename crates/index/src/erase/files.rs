@@ -13,9 +13,10 @@ use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore};
 use slatedb::admin::Admin;
 use slatedb::db_cache::SplitCache;
-use slatedb::{Db, RowEntry, SstFile, SstReader, ValueDeletable, WalReader};
+use slatedb::{Db, RowEntry, SstFile, SstReader, ValueDeletable, VersionedManifest, WalReader};
 
 use crate::Error;
+use crate::erase::shed::RowCounts;
 use crate::error::Doing;
 use crate::place::{Gone, Space};
 use crate::slate::key;
@@ -66,6 +67,24 @@ impl Files {
             .into_iter()
             .filter_map(name)
             .collect())
+    }
+
+    /// How many records the tables have, by what each tells of itself.
+    pub async fn count_rows(&self, manifest: &VersionedManifest) -> Result<RowCounts, Error> {
+        let mut rows = RowCounts::default();
+        for view in manifest.all_sst_views() {
+            let file = self.tables.open_with_handle(view.sst.clone());
+            let told = async { file?.stats().await };
+            match told.await {
+                Err(error) if store::is_collected(&error) => {}
+                told => {
+                    let told = told.doing("read a table")?.unwrap_or_default();
+                    rows.there += told.num_puts + told.num_merges;
+                    rows.gone += told.num_deletes;
+                }
+            }
+        }
+        Ok(rows)
     }
 
     /// One that was taken away meanwhile holds nothing.

@@ -84,7 +84,7 @@ impl<'a> Draft<'a> {
             }
         }
         for (space, versions) in &delta.spaces {
-            if delta.forgets(space) {
+            if self.is_forgotten(delta, space).await? {
                 continue;
             }
             for (version, changes) in versions {
@@ -122,7 +122,11 @@ impl<'a> Draft<'a> {
         let stored = stored.and_then(|bytes| VersionRecord::read(&bytes).ok());
         let mut record = stored.unwrap_or_default();
         if changes.scour {
-            record.number = None;
+            let none = VersionRecord {
+                number: record.number.take(),
+                ..VersionRecord::default()
+            };
+            self.edit(space).await?.note_version(&none);
         }
         record.number = changes.number.or(record.number);
         record.state = changes.state.unwrap_or(record.state);

@@ -16,6 +16,7 @@ mod catch_up;
 pub use catch_up::owe_nothing;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use coordinator::{BoxError, Epochs, FlushError, FlushHandler, Flushed};
@@ -42,6 +43,8 @@ pub struct Store {
     pub cache: Cache,
     pub guards: Arc<Guards>,
     pub files: Files,
+    /// Something was forgotten that memory alone may know of, for all that is known.
+    pub forgot: AtomicBool,
     tags: Mutex<HashMap<Space, u32>>,
 }
 
@@ -53,6 +56,8 @@ impl Store {
             shelf,
             cache: Cache::new(settings.cache_bytes),
             guards: Arc::default(),
+            // Before the last end, perhaps.
+            forgot: AtomicBool::new(true),
             tags: Mutex::default(),
             settings,
         }
@@ -170,6 +175,9 @@ impl Handler {
             Ok::<_, slatedb::Error>(handle)
         });
         let handle = written.await.doing("write a flush")?;
+        if delta.takes_out() {
+            self.store.forgot.store(true, Ordering::Relaxed);
+        }
         Ok(Half {
             flush,
             sequence: handle.seqnum(),

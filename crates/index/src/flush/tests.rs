@@ -1,4 +1,4 @@
-//! What a flush holds while it goes on, and leaves open.
+//! What is held and left open: by a flush, and by those who read after it.
 
 use std::sync::Arc;
 
@@ -31,4 +31,69 @@ async fn a_flush_over_many_spaces_leaves_no_more_texts_open_than_there_may_be() 
         assert_eq!(found.unwrap().len(), 2);
     }
     index.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_snapshot_that_everything_is_read_from_holds_no_more_than_it_may() {
+    const SPACES: u128 = 70;
+    let (objects, folder) = (Arc::default(), tempfile::tempdir().unwrap());
+    let settings = Settings {
+        open_texts: 3,
+        ..Settings::default()
+    };
+    let index = open(settings, &objects, folder.path()).await;
+    let mut last = None;
+    for n in 0..SPACES {
+        last = Some(write(&index, space(n), "u", vec![chunk(0, vec![1.0])]).await);
+    }
+    last.unwrap().durable().await.unwrap();
+    let before = index.snapshot(Flush(0)).await.unwrap();
+    let live = [0].into_iter().collect();
+    for n in (0..SPACES).chain(0..SPACES) {
+        let found = before.search_text(space(n), "grain", &live, 9).await;
+        assert_eq!(found.unwrap().len(), 1);
+        let (views, texts) = before.held();
+        assert!(
+            views <= 64 && texts <= settings.open_texts,
+            "{views}, {texts}"
+        );
+    }
+
+    // What changes after it was given away is not what it gets back.
+    let more = write(&index, space(0), "v", vec![chunk(0, vec![1.0])]).await;
+    more.durable().await.unwrap();
+    for n in 1..SPACES {
+        let found = before.search_text(space(n), "grain", &live, 9).await;
+        assert_eq!(found.unwrap().len(), 1);
+    }
+    let after = index.snapshot(Flush(0)).await.unwrap();
+    for (snapshot, count) in [(&before, 1), (&after, 2), (&before, 1)] {
+        let found = snapshot.search_text(space(0), "grain", &live, 9).await;
+        assert_eq!(found.unwrap().len(), count);
+    }
+    index.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_text_that_takes_long_to_open_keeps_nobody_from_another() {
+    let (objects, folder) = (Arc::default(), tempfile::tempdir().unwrap());
+    let index = open(Settings::default(), &objects, folder.path()).await;
+    for n in 0..2 {
+        let written = write(&index, space(n), "u", vec![chunk(0, vec![1.0])]).await;
+        written.durable().await.unwrap();
+    }
+    index.close().await.unwrap();
+
+    let index = open(Settings::default(), &objects, folder.path()).await;
+    let opening = index.store.shelf.turn(space(0));
+    let opening = opening.lock().await;
+    let snapshot = index.snapshot(Flush(0)).await.unwrap();
+    let live = [0].into_iter().collect();
+    let search = |n| snapshot.search_text(space(n), "grain", &live, 9);
+    let written = write(&index, space(1), "v", vec![chunk(0, vec![1.0])]).await;
+    written.durable().await.unwrap();
+    assert_eq!(search(1).await.unwrap().len(), 1);
+
+    drop(opening);
+    assert_eq!(search(0).await.unwrap().len(), 1);
 }

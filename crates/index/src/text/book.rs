@@ -84,6 +84,10 @@ const NO_UNIT: &str = "";
 /// so with many small flushes this size decides what merging costs.
 const SMALL_SEGMENT: u32 = 500;
 
+/// A segment of which so much is taken out is written again, so that disk use follows what is
+/// kept.
+const SPOILT_FROM: f32 = 0.25;
+
 /// How often reclaiming looks again when segments were merged beneath it.
 const RECLAIM_TRIES: usize = 8;
 
@@ -250,6 +254,7 @@ impl Book {
         let writer = writer.doing("open for writing")?;
         let mut merging = LogMergePolicy::default();
         merging.set_min_layer_size(SMALL_SEGMENT);
+        merging.set_del_docs_ratio_before_merge(SPOILT_FROM);
         writer.set_merge_policy(Box::new(merging));
         // A writer counts on from the last commit's own number, and a merge beside the next
         // commit takes what bears that number for done with. So nothing of ours may bear it.

@@ -10,16 +10,22 @@
 //! A snapshot needs each text index as it was at its flush. One that was not
 //! open then has not changed since, for a change would have opened it: so the
 //! moment an index is opened, before anything can change it, its searcher is
-//! given to every snapshot that lacks it.
+//! given to every snapshot that lacks it. When it is closed again, those that
+//! see it as it is now give it away: they get it back the same way.
+//!
+//! Opening may take long, if it is rebuilt or its last merges have to end: whoever
+//! opens, removes or looks at the files of one takes its turn, and the others
+//! go on.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, Shared};
 use slatedb::{Db, DbSnapshot};
 use tantivy::Searcher;
-use tokio::task::JoinHandle;
 
 use crate::Error;
 use crate::error::Doing;
@@ -37,12 +43,17 @@ pub struct Shelf {
     folder: PathBuf,
     limit: usize,
     open: tokio::sync::Mutex<Open>,
+    /// Whoever opens, removes or looks at the files of a space.
+    turns: Mutex<HashMap<Space, Weak<tokio::sync::Mutex<()>>>>,
     snapshots: Mutex<Vec<Weak<Texts>>>,
     /// Whether every text was whole when this began.
     left_whole: AtomicBool,
     /// Whether the store still says so.
     marked: tokio::sync::Mutex<bool>,
 }
+
+/// Tells, to whoever asks, whether a text index closed well.
+type Closing = Shared<BoxFuture<'static, bool>>;
 
 #[derive(Default)]
 struct Open {
@@ -52,7 +63,7 @@ struct Open {
     /// All that were ever open: they are whole.
     seen: HashSet<Space>,
     /// Closed, and perhaps still merging: none of them is opened before that has ended.
-    closing: HashMap<Space, JoinHandle<Result<(), Error>>>,
+    closing: HashMap<Space, Closing>,
 }
 
 impl Shelf {
@@ -64,6 +75,7 @@ impl Shelf {
             folder,
             limit: limit.max(1),
             open: tokio::sync::Mutex::default(),
+            turns: Mutex::default(),
             snapshots: Mutex::default(),
             left_whole: AtomicBool::new(whole),
             marked: tokio::sync::Mutex::new(whole),
@@ -96,12 +108,15 @@ impl Shelf {
     /// Whether files of a text that was left whole are gone or not what they were. It stays as
     /// it is until it is opened. One with no files at all has yet to be made.
     pub async fn was_spoilt(&self, db: &Db, space: Space) -> Result<bool, Error> {
-        let mut open = self.open.lock().await;
-        self.closed(&mut open, &space).await;
+        let turn = self.turn(space);
+        let _turn = turn.lock().await;
+        self.closed(space).await;
+        let open = self.open.lock().await;
         let whole = self.left_whole.load(Ordering::Relaxed) || open.seen.contains(&space);
         if open.books.contains_key(&space) || !whole {
             return Ok(false);
         }
+        drop(open);
         let view = db.snapshot().doing("take a snapshot")?;
         let wanted = read_record(&view, space).await?.text_flush;
         let folder = self.folder(&space);
@@ -127,20 +142,34 @@ impl Shelf {
 
     /// The book of a space, opened, caught up and handed out to snapshots.
     pub async fn book(&self, db: &Db, space: Space) -> Result<Arc<Book>, Error> {
-        let mut open = self.open.lock().await;
-        open.uses += 1;
-        let now = open.uses;
-        if let Some((book, used)) = open.books.get_mut(&space) {
-            *used = now;
-            return Ok(Arc::clone(book));
+        if let Some(book) = self.open.lock().await.known(&space) {
+            return Ok(book);
         }
-        self.closed(&mut open, &space).await;
+        let turn = self.turn(space);
+        let _turn = turn.lock().await;
+        if let Some(book) = self.open.lock().await.known(&space) {
+            return Ok(book);
+        }
+        self.closed(space).await;
         let book = self.open_book(db, space).await?;
+        let mut open = self.open.lock().await;
         self.hand_out(space, &book);
         open.seen.insert(space);
-        open.books.insert(space, (Arc::clone(&book), now));
-        close_oldest(&mut open, self.limit);
+        open.add(space, Arc::clone(&book));
+        self.close_oldest(&mut open);
         Ok(book)
+    }
+
+    /// To be held while the files of a space are opened, removed or looked at.
+    pub fn turn(&self, space: Space) -> Arc<tokio::sync::Mutex<()>> {
+        let mut turns = self.turns.lock().expect("nothing panics with it");
+        if let Some(turn) = turns.get(&space).and_then(Weak::upgrade) {
+            return turn;
+        }
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        let turn = Arc::default();
+        turns.insert(space, Arc::downgrade(&turn));
+        turn
     }
 
     /// As [`book`](Self::book), without asking whether it has caught up.
@@ -187,57 +216,128 @@ impl Shelf {
 
     /// Drops a space's index and its folder.
     pub async fn remove(&self, space: &Space) -> Result<(), Error> {
-        let mut open = self.open.lock().await;
+        let turn = self.turn(*space);
+        let _turn = turn.lock().await;
         // Whoever is in the midst of something holds it still: a merge that ended later would
         // put its own head into the folder, over that of the index made there next.
-        open.close(space);
-        self.closed(&mut open, space).await;
+        self.open.lock().await.close(space);
+        self.closed(*space).await;
         remove(&self.folder(space)).doing("remove an index")
     }
 
     /// Waits for the end of what a closed index still writes.
-    async fn closed(&self, open: &mut Open, space: &Space) {
-        let Some(closing) = open.closing.remove(space) else {
+    async fn closed(&self, space: Space) {
+        let closing = self.open.lock().await.closing.get(&space).cloned();
+        let Some(closing) = closing else {
             return;
         };
-        if let Err(error) = closing.await.unwrap_or(Err(Error::Stopped)) {
-            tracing::warn!(%space, %error, "a text index did not close well");
+        let well = closing.clone().await;
+        let mut open = self.open.lock().await;
+        let same = |now: &Closing| now.ptr_eq(&closing);
+        if open.closing.get(&space).is_some_and(same) {
+            open.closing.remove(&space);
+        }
+        if !well {
             // What it has on the disk is not known, and so no longer that all is whole.
-            open.seen.remove(space);
+            open.seen.remove(&space);
             self.left_whole.store(false, Ordering::Relaxed);
         }
     }
 
     /// Closes what is open beyond the limit and no longer held.
     pub async fn close_idle(&self) {
-        close_oldest(&mut *self.open.lock().await, self.limit);
+        self.close_oldest(&mut *self.open.lock().await);
     }
 
-    pub async fn open_spaces(&self) -> Vec<Space> {
-        self.open.lock().await.books.keys().copied().collect()
+    fn close_oldest(&self, open: &mut Open) {
+        while open.books.len() > self.limit {
+            // One that somebody holds stays: opened a second time it would seem to be behind.
+            let idle = open
+                .books
+                .iter()
+                .filter(|(_, (book, _))| Arc::strong_count(book) == 1);
+            let oldest = idle.min_by_key(|(_, (_, used))| *used);
+            let Some((space, (book, _))) = oldest else {
+                return;
+            };
+            let space = *space;
+            self.take_back(space, book);
+            open.close(&space);
+        }
+    }
+
+    /// Takes a searcher from the snapshots that see a book as it is now.
+    fn take_back(&self, space: Space, book: &Book) {
+        let now = book.searcher();
+        let snapshots = self.snapshots.lock().expect("nothing panics with it");
+        for texts in snapshots.iter().filter_map(Weak::upgrade) {
+            let mut texts = texts.lock().expect("nothing panics with it");
+            let same =
+                |known: &Searcher| known.generation().segments() == now.generation().segments();
+            if texts.get(&space).is_some_and(same) {
+                texts.remove(&space);
+            }
+        }
+    }
+
+    /// Leaves a snapshot the searchers of what is open: its own, and those of the one before.
+    pub async fn carry(&self, before: &Texts, next: &Texts) {
+        let open = self.open.lock().await;
+        let before = before.lock().expect("nothing panics with it").clone();
+        let mut next = next.lock().expect("nothing panics with it");
+        for (space, searcher) in before {
+            next.entry(space).or_insert(searcher);
+        }
+        next.retain(|space, _| open.books.contains_key(space));
     }
 
     /// Returns when none is open and all they wrote is on the disk.
     pub async fn close_all(&self) {
-        let mut open = self.open.lock().await;
-        let books: Vec<_> = open.books.keys().copied().collect();
-        for space in &books {
-            open.close(space);
-        }
-        let closing: Vec<_> = open.closing.keys().copied().collect();
-        for space in &closing {
-            self.closed(&mut open, space).await;
+        let closing: Vec<Space> = {
+            let mut open = self.open.lock().await;
+            let books: Vec<_> = open.books.keys().copied().collect();
+            for space in &books {
+                open.close(space);
+            }
+            open.closing.keys().copied().collect()
+        };
+        for space in closing {
+            self.closed(space).await;
         }
     }
 }
 
 impl Open {
+    /// One that is open, now used.
+    fn known(&mut self, space: &Space) -> Option<Arc<Book>> {
+        self.uses += 1;
+        let (book, used) = self.books.get_mut(space)?;
+        *used = self.uses;
+        Some(Arc::clone(book))
+    }
+
+    fn add(&mut self, space: Space, book: Arc<Book>) {
+        self.uses += 1;
+        self.books.insert(space, (book, self.uses));
+    }
+
     /// Begins to close one, if it is open.
     fn close(&mut self, space: &Space) {
         if let Some((book, _)) = self.books.remove(space) {
-            let closing = tokio::task::spawn_blocking(move || book.close());
+            let closing = close(*space, book).boxed().shared();
             self.closing.insert(*space, closing);
         }
+    }
+}
+
+/// Goes on whether anybody waits for it or not.
+fn close(space: Space, book: Arc<Book>) -> impl Future<Output = bool> {
+    let closing = tokio::task::spawn_blocking(move || book.close());
+    async move {
+        let closed = closing.await.unwrap_or(Err(Error::Stopped));
+        let told =
+            |error: &Error| tracing::warn!(%space, %error, "a text index did not close well");
+        closed.inspect_err(told).is_ok()
     }
 }
 
@@ -245,21 +345,6 @@ async fn read_record(view: &DbSnapshot, space: Space) -> Result<SpaceRecord, Err
     match store::get(view, key::of_space(key::SPACE, &space)).await? {
         Some(bytes) => SpaceRecord::read(&bytes),
         None => Ok(SpaceRecord::default()),
-    }
-}
-
-fn close_oldest(open: &mut Open, limit: usize) {
-    while open.books.len() > limit {
-        // One that a flush holds stays: opened a second time it would seem to be behind.
-        let idle = open
-            .books
-            .iter()
-            .filter(|(_, (book, _))| Arc::strong_count(book) == 1);
-        let oldest = idle.min_by_key(|(_, (_, used))| *used);
-        let Some(space) = oldest.map(|(space, _)| *space) else {
-            return;
-        };
-        open.close(&space);
     }
 }
 
@@ -286,5 +371,12 @@ fn remove(folder: &Path) -> std::io::Result<()> {
         }
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+impl Shelf {
+    pub async fn open_books(&self) -> usize {
+        self.open.lock().await.books.len()
     }
 }

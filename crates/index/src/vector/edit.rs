@@ -74,7 +74,9 @@ impl SpaceEdit {
         if let Some(compaction) = compaction {
             let report = grow.compact(&compaction.live).await?;
             // A repeated attempt finds it set; its report is the same.
-            let _set_before = compaction.report.set(report);
+            for asked in &compaction.reports {
+                let _set_before = asked.set(report);
+            }
         }
         grow.take_in(added).await?;
         let record = self.view.record.write();

@@ -1,6 +1,6 @@
 //! What a caller may rely on, one index at a time.
 
-use index::{Error, Flush, Scope, Space};
+use index::{Error, Fence, Flush, Scope, Space};
 use model::{ContentHash, ModelName};
 
 use crate::kit::*;
@@ -163,7 +163,7 @@ async fn a_sealed_or_forgotten_version_takes_no_more() {
         replace(&index, unit(), 2, one()).await,
         Err(Error::Forgotten(_))
     ));
-    index.reopen(space(1), version(7)).await.unwrap();
+    index.reopen(&unit(), Fence(2)).await.unwrap();
     replace(&index, unit(), 2, one()).await.unwrap();
     index.close().await.unwrap();
 }
@@ -485,5 +485,100 @@ async fn a_text_of_another_language_does_not_change_which_words_are_searched() {
     let receipt = index.forget(space(1), version(1)).await.unwrap();
     receipt.flushed().await.unwrap();
     assert_eq!(found().await, before, "when it is gone");
+    index.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn who_shows_an_older_fence_opens_nothing_that_was_sealed_since() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open(folder.path()).await;
+    let unit = place(space(1), 7, "u");
+    let one = vec![chunk(0, "alpha", &[1.0])];
+    replace(&index, unit.clone(), 7, one).await.unwrap();
+    let sealed = index.seal(space(1), version(7)).await.unwrap();
+    sealed.durable().await.unwrap();
+    index.close().await.unwrap();
+
+    let index = open(folder.path()).await;
+    let stale = index.reopen(&unit, Fence(3)).await;
+    assert!(matches!(
+        stale,
+        Err(Error::Fenced {
+            shown: 3,
+            held: 7,
+            ..
+        })
+    ));
+    assert!(index.is_sealed(space(1), version(7)).await.unwrap());
+    index.reopen(&unit, Fence(8)).await.unwrap();
+    assert!(!index.is_sealed(space(1), version(7)).await.unwrap());
+    index.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_asked_of_a_forgotten_space_leaves_nothing_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open(folder.path()).await;
+    let unit = place(space(1), 7, "u");
+    let one = vec![chunk(0, "alpha", &[1.0])];
+    replace(&index, unit.clone(), 1, one).await.unwrap();
+    let gone = index.forget_space(Scope::Generation(space(1))).await;
+    gone.unwrap().durable().await.unwrap();
+
+    let opened = index.reopen(&unit, Fence(2)).await;
+    assert!(matches!(opened, Err(Error::ForgottenSpace)));
+    index.scour(space(1), version(7)).await.unwrap();
+    index.forget(space(1), version(8)).await.unwrap();
+    index.close().await.unwrap();
+    let index = open(folder.path()).await;
+    let snapshot = index.snapshot(Flush(0)).await.unwrap();
+    assert_eq!(snapshot.versions().await.unwrap(), []);
+    index.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_version_that_was_scoured_counts_for_nothing_before_a_restart_as_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open(folder.path()).await;
+    let many = |word: &str| {
+        let of = |n| chunk(n, &format!("{word} grain flour"), &[n as f32, 1.0]);
+        (0..20).map(of).collect()
+    };
+    for (number, word) in [(1, "mill"), (2, "rye")] {
+        let unit = place(space(1), number, "u");
+        replace(&index, unit, 1, many(word)).await.unwrap();
+    }
+    let scoured = index.scour(space(1), version(2)).await.unwrap();
+    let flush = scoured.durable().await.unwrap();
+    let both = live([1, 2]);
+    let mut told = Vec::new();
+    let mut index = index;
+    for _ in 0..2 {
+        let snapshot = index.snapshot(flush).await.unwrap();
+        let found = snapshot.search_text(space(1), "mill", &both, 1).await;
+        let burden = snapshot.burden(space(1), &live([1])).await.unwrap();
+        told.push((found.unwrap()[0].score, burden));
+        drop(snapshot);
+        index.close().await.unwrap();
+        index = open(folder.path()).await;
+    }
+    assert_eq!(told[0], told[1]);
+    assert_eq!((told[0].1.live, told[0].1.idle), (20, 0));
+}
+
+#[tokio::test]
+async fn each_who_asks_for_a_compaction_is_told_what_it_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open(folder.path()).await;
+    let unit = place(space(1), 1, "u");
+    let one = vec![chunk(0, "mill", &[1.0])];
+    let receipt = replace(&index, unit, 1, one).await.unwrap();
+    receipt.durable().await.unwrap();
+    let live = live([1]);
+    let (a, b) = tokio::join!(
+        index.compact(space(1), &live),
+        index.compact(space(1), &live)
+    );
+    assert_eq!((a.unwrap().hot, b.unwrap().hot), (1, 1));
     index.close().await.unwrap();
 }

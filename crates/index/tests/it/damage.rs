@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use index::{Flush, Index, IndexedChunk, Settings, What};
 
-use crate::kit::{chunk, live, open_with, place, replace, space, version};
+use crate::kit::{chunk, live, objects, open_with, place, replace, space, version};
 use crate::sweep::{VECTOR, spoil_at};
 
 /// Few, so that a compaction has to look at each of them.
@@ -65,14 +65,18 @@ async fn a_vector_that_cannot_be_read_stops_neither_clustering_nor_compaction_no
 }
 
 fn postings(folder: &Path) -> Option<PathBuf> {
+    ending(folder, "idx")
+}
+
+fn ending(folder: &Path, name_end: &str) -> Option<PathBuf> {
     let mut entries = std::fs::read_dir(folder)
         .unwrap()
         .map(|one| one.unwrap().path());
     entries.find_map(|path| match path.is_dir() {
-        true => postings(&path),
+        true => ending(&path, name_end),
         false => path
             .extension()
-            .is_some_and(|end| end == "idx")
+            .is_some_and(|end| end == name_end)
             .then_some(path),
     })
 }
@@ -177,4 +181,64 @@ async fn a_file_that_vanishes_from_a_text_that_was_put_aside_is_a_fault() {
     std::fs::remove_file(file).unwrap();
     assert_eq!(text_faults(&index).await, [What::TextFiles]);
     index.close().await.unwrap();
+}
+
+/// A manifest is read on trust: whatever the library does then, a panic included, is an error, and
+/// of most bits one that tells of damage.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_manifest_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open_with(folder.path(), settings()).await;
+    write(&index, 0, FIRST).await;
+    index.close().await.unwrap();
+    let listed = std::fs::read_dir(folder.path().join("index/slate/manifest")).unwrap();
+    let newest = listed.map(|one| one.unwrap().path()).max().unwrap();
+    let whole = std::fs::read(&newest).unwrap();
+    let mut told = 0;
+    for bit in (0..2_000.min(whole.len() * 8)).step_by(17) {
+        let there = tempfile::tempdir().unwrap();
+        copy(folder.path(), there.path());
+        let mut bytes = whole.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let file = there
+            .path()
+            .join(newest.strip_prefix(folder.path()).unwrap());
+        std::fs::write(file, bytes).unwrap();
+        let text = there.path().join("text");
+        match Index::open(settings(), objects(there.path()), text).await {
+            Ok(index) => drop(index.close().await),
+            Err(error) => told += u32::from(error.is_damage()),
+        }
+    }
+    assert!(told > 0, "some of the damage was where it matters");
+}
+
+/// Whatever bit of the figures of a text index is turned, it is made again or is told of.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_column_of_a_text_index_stops_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open_with(folder.path(), settings()).await;
+    write(&index, 0, FIRST).await;
+    index.close().await.unwrap();
+    let column = ending(&folder.path().join("text"), "fast").expect("a column");
+    let whole = std::fs::read(&column).unwrap();
+    for byte in (0..whole.len()).step_by(9) {
+        let there = tempfile::tempdir().unwrap();
+        copy(folder.path(), there.path());
+        let mut bytes = whole.clone();
+        bytes[byte] ^= 0x40;
+        let file = there
+            .path()
+            .join(column.strip_prefix(folder.path()).unwrap());
+        std::fs::write(file, bytes).unwrap();
+        let index = open_with(there.path(), settings()).await;
+        let snapshot = index.snapshot(Flush(0)).await.unwrap();
+        let asked = snapshot.search_text(space(1), "grain", &live([0]), 9).await;
+        if let Err(error) = asked {
+            let spoilt = matches!(error, index::Error::SpoiltText { .. });
+            assert!(spoilt, "byte {byte}: {error:?}");
+        }
+        write(&index, 1, FIRST).await;
+        index.close().await.unwrap();
+    }
 }

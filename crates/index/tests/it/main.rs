@@ -15,6 +15,7 @@ mod sweep;
 mod large;
 
 mod model_check;
+mod shed;
 
 mod crash;
 mod crash_postings;

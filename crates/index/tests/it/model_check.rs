@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use index::{Error, Flush, Probe, Settings, Snapshot};
+use index::{Error, Fence, Flush, Probe, Settings, Snapshot};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -150,7 +150,8 @@ async fn step(model: &mut Model, index: &index::Index, rng: &mut StdRng) {
             model.fences.retain(|(n, _), _| *n != number);
         }
         90..95 => {
-            index.reopen(space(1), version(number)).await.unwrap();
+            let unit = place(space(1), number, "u000");
+            index.reopen(&unit, Fence(u64::MAX)).await.unwrap();
             model.sealed.remove(&number);
         }
         _ => {

@@ -165,6 +165,40 @@ async fn damage_is_told_or_does_no_harm() {
     assert!(told > 0, "some of the damage was where figures are");
 }
 
+/// A manifest is read on trust: whatever the library does then, a panic included, is an error, and
+/// of most bits one that tells of damage.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_manifest_is_told() {
+    let objects = memory();
+    let series = open(&objects).await;
+    series.record(&labels("up", "x"), START, 1.0);
+    series.close().await.unwrap();
+    let all: Vec<_> = objects.list(None).try_collect().await.unwrap();
+    let manifests = all.iter().map(|object| &object.location);
+    let newest = manifests
+        .filter(|at| at.as_ref().ends_with(".manifest"))
+        .max();
+    let newest = newest.expect("a manifest");
+    let whole = objects.get(newest).await.unwrap().bytes().await.unwrap();
+    let mut told = 0;
+    for bit in (0..2_000.min(whole.len() * 8)).step_by(17) {
+        let mut bytes = whole.to_vec();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let copy = memory();
+        for object in &all {
+            let stored = objects.get(&object.location).await.unwrap();
+            let stored = stored.bytes().await.unwrap();
+            copy.put(&object.location, stored.into()).await.unwrap();
+        }
+        copy.put(newest, bytes.into()).await.unwrap();
+        match Series::open(copy, settings()).await {
+            Ok(series) => drop(series.close().await),
+            Err(error) => told += u32::from(error.is_damage()),
+        }
+    }
+    assert!(told > 0, "some of the damage was where it matters");
+}
+
 async fn ask_up(objects: Arc<dyn ObjectStore>) -> Result<Vec<Line>, Error> {
     let range = Range {
         from: START,
