@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use catalog::Removing;
+use catalog::{Dossier, Removing, VersionFile};
 use index::{Gone, Space};
-use model::{DocumentId, JobId, TenantId, UserId};
+use model::{DocumentId, JobId, TenantId, UserId, VersionId};
 
 use crate::objects::Key;
 use crate::{Engine, Error};
@@ -56,6 +56,16 @@ fn gone(tenant: TenantId, version: &Removing) -> Gone {
         version: version.version,
         number: version.number,
     }
+}
+
+/// Those that hang on the document itself. What came under its id since it was purged is new, and
+/// so is its row then.
+fn rows_of(dossier: &Dossier, purged: &[VersionId]) -> u64 {
+    let is_new = |version: &VersionFile| !purged.contains(&version.id);
+    let came_again = dossier.versions.iter().any(is_new);
+    let answered = dossier.activations.iter();
+    let answered = answered.filter(|row| purged.contains(&row.version) || !came_again);
+    answered.count() as u64 + u64::from(dossier.head.is_some() && !came_again)
 }
 
 fn spaces(tenant: TenantId, removed: &[Removing]) -> BTreeSet<Space> {
@@ -194,7 +204,7 @@ impl Engine {
         let versions: Vec<_> = removed.iter().map(|one| one.version).collect();
         let rows = self.parts.catalog.rows_left(&versions).await?;
         let mut residue = Residue {
-            rows: rows + dossier.activations.len() as u64 + u64::from(dossier.head.is_some()),
+            rows: rows + rows_of(&dossier, &versions),
             ..Residue::default()
         };
         let held = self.parts.catalog.held(tenant).await?;

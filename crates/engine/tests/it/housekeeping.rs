@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use catalog::{Claim, NewJob, NewUpload, UploadEnd};
+use catalog::{Claim, LedgerKind, NewJob, NewUpload, Page, UploadEnd};
 use chrono::{TimeDelta, Utc};
 use engine::objects::Key;
 use engine::{Disposition, Engine, ManualClock, Settings};
@@ -387,6 +387,30 @@ async fn what_the_ledger_tells_of_is_kept_for_repair_though_its_row_is_lost() {
     assert!(!objects.exists(&house.original()).await.unwrap());
 }
 
+#[tokio::test]
+async fn what_comes_again_while_its_document_is_purged_is_no_residue() {
+    let house = house().await;
+    let (tenant, engine, place) = (house.place.tenant, &house.engine, &house.place);
+    take_in(engine, place, [("a.txt".to_owned(), "one".to_owned())]).await;
+    let catalog = &engine.parts().catalog;
+    let known = catalog.dossiers(tenant, Page::first(1)).await.unwrap();
+    let document = known.items[0].document;
+    let comes_again = async {
+        let is_purged = async || {
+            let dossier = catalog.dossier(tenant, document).await.unwrap();
+            let mut told = dossier.ledger.iter();
+            told.any(|entry| entry.kind == LedgerKind::Purged)
+        };
+        while !is_purged().await {}
+        let admission = place.file("a.txt", "two", Utc::now());
+        catalog.admit(admission, Utc::now()).await.unwrap()
+    };
+    let (purged, came) = tokio::join!(engine.purge(tenant, document, None), comes_again);
+    assert_eq!(purged.unwrap().residue, engine::Residue::default());
+    let there = catalog.dossier(tenant, came.document).await.unwrap();
+    assert_eq!(there.versions.len(), 1, "and it is there");
+}
+
 /// Nothing but its run tells of it: it is in no ledger, and nothing is noted of it yet.
 #[tokio::test]
 async fn a_version_on_its_way_that_lost_its_row_is_written_again_and_goes_on() {
@@ -560,23 +584,4 @@ async fn a_run_whose_chunks_the_index_lost_does_not_succeed_with_the_rest() {
     }
     let verified = house.engine.verify(tenant).await.unwrap();
     assert_eq!((verified.disagreements.len(), verified.chunks), (0, 1));
-}
-
-/// More chunks than are scanned whole: postings are what a compaction relieves.
-fn a_long_text(about: &str) -> String {
-    let paragraph =
-        |n: usize| format!("Paragraph {n} of {about}. {}\n\n", "It grinds. ".repeat(90));
-    (0..2_400).map(paragraph).collect()
-}
-
-#[tokio::test]
-async fn what_no_longer_answers_is_set_aside_once_it_is_more_than_what_does() {
-    let house = house().await;
-    let file = |text: String| [("mills.txt".to_owned(), text)];
-    take_in(&house.engine, &house.place, file(a_long_text("wheat"))).await;
-    assert_eq!(house.engine.tidy().await.unwrap().compacted, 0);
-
-    take_in(&house.engine, &house.place, file("A short one.".to_owned())).await;
-    assert_eq!(house.engine.tidy().await.unwrap().compacted, 1);
-    assert_eq!(house.engine.tidy().await.unwrap().compacted, 0, "twice");
 }
