@@ -86,13 +86,6 @@ impl Engine {
         Ok(())
     }
 
-    /// An index that lacks flushes the catalog has recorded was lost, or put back from another
-    /// time.
-    pub async fn refuse_an_older_index(&self) -> Result<(), Error> {
-        let newest = self.parts.catalog.newest_flush().await?;
-        self.view(newest).await.map(|_| ())
-    }
-
     /// A view of the index that holds everything the catalog calls active.
     pub(crate) async fn view(&self, at_least: u64) -> Result<index::Snapshot, Error> {
         Ok(self.parts.index.snapshot(Flush(at_least)).await?)

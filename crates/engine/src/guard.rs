@@ -59,6 +59,13 @@ impl Engine {
         Ok(ended)
     }
 
+    /// An index that lacks flushes the catalog has recorded was lost, or put back from another
+    /// time.
+    pub async fn refuse_an_older_index(&self) -> Result<(), Error> {
+        let newest = self.parts.catalog.newest_flush().await?;
+        self.view(newest).await.map(|_| ())
+    }
+
     /// Notes that a step was claimed whose worker before was not heard from. Its old claim
     /// can write nothing any more.
     pub fn taken_over(&self, claim: &Claim) {
