@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::Row as _;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{Connection as _, Row as _};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::migrate::migrate;
 use super::writer::Writer;
@@ -51,12 +52,13 @@ impl Settings {
     }
 
     fn refused(&self, why: impl std::fmt::Display) -> Error {
-        // A password may stand between `//` and `@`.
-        let url = match (self.url.find("://"), self.url.rfind('@')) {
+        // A password may stand between `//` and `@`, and behind a `?`.
+        let (place, _) = self.url.split_once('?').unwrap_or((&self.url, ""));
+        let url = match (place.find("://"), place.rfind('@')) {
             (Some(start), Some(end)) if start < end => {
-                format!("{}…{}", &self.url[..start + 3], &self.url[end..])
+                format!("{}…{}", &place[..start + 3], &place[end..])
             }
-            _ => self.url.clone(),
+            _ => place.to_owned(),
         };
         Error::Open {
             url,
@@ -137,6 +139,13 @@ pub async fn open_pool(settings: &Settings) -> Result<sqlx::PgPool, Error> {
         .url
         .parse()
         .map_err(|error| settings.refused(error))?;
+    knock(&options).await.map_err(|why| {
+        let place = match options.get_socket() {
+            Some(socket) => socket.display().to_string(),
+            None => format!("{}:{}", options.get_host(), options.get_port()),
+        };
+        settings.refused(format_args!("PostgreSQL at {place} {why}"))
+    })?;
     let pool = PgPoolOptions::new()
         .max_connections(settings.connections)
         .after_release(|connection, _| Box::pin(outside_transactions(connection)))
@@ -145,6 +154,49 @@ pub async fn open_pool(settings: &Settings) -> Result<sqlx::PgPool, Error> {
         .map_err(|error| settings.refused(error))?;
     migrate(&pool).await?;
     Ok(pool)
+}
+
+/// How long a server may take to let us in: one that is just starting does within it, and whoever
+/// runs a command does not wonder for long what it is doing.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Whether the server lets us in. The pool would try for half a minute, and then say of its own
+/// trouble alone.
+async fn knock(options: &PgConnectOptions) -> Result<(), String> {
+    let deadline = Instant::now() + PATIENCE;
+    let unfit = |error: sqlx::Error| format!("does not let us in: {error}");
+    let mut refused = None;
+    loop {
+        match timeout_at(deadline, PgConnection::connect_with(options)).await {
+            Ok(Ok(connection)) => {
+                // It has answered; how it takes the leave changes nothing.
+                drop(connection.close().await);
+                return Ok(());
+            }
+            Ok(Err(error)) if may_be_starting(&error) => {
+                refused = Some(error);
+                sleep(Duration::from_millis(100)).await;
+            }
+            Ok(Err(error)) => return Err(unfit(error)),
+            Err(_) => {
+                let seconds = PATIENCE.as_secs();
+                let silent = || format!("has not answered within {seconds} seconds");
+                return Err(refused.map_or_else(silent, unfit));
+            }
+        }
+    }
+}
+
+fn may_be_starting(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(error) => error.kind() == std::io::ErrorKind::ConnectionRefused,
+        // It has as many connections as it takes, or is starting up.
+        sqlx::Error::Database(error) => {
+            let code = error.code();
+            code.is_some_and(|code| ["53300", "57P03"].contains(&&*code))
+        }
+        _ => false,
+    }
 }
 
 /// Whether a connection that comes back is free of transactions. A reader that goes away while
