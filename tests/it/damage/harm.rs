@@ -86,6 +86,9 @@ pub enum Harm {
     OfJobNote(&'static str),
     /// The one that could read nothing.
     LoseJob,
+    /// The one that brought what was removed since.
+    RenameJob,
+    RenameDocument,
     DeleteRecord(u8),
     /// One of the bytes from here to the end of the record.
     ChangeRecord(u8, usize),
@@ -139,6 +142,7 @@ pub const HARMS: &[Harm] = &[
     OfDocument("UPDATE witnesses SET facts = '{}' WHERE owner = $1"),
     OfDocument("UPDATE witnesses SET sum = zeroblob(7) WHERE owner = $1"),
     OfDocument("UPDATE witnesses SET owner = zeroblob(16) WHERE owner = $1"),
+    OfDocument("UPDATE witnesses SET subject = zeroblob(16) WHERE owner = $1"),
     Harm::OfRemoved(0, "DELETE FROM job_removals WHERE document_id = $1"),
     Harm::OfRemoved(
         1,
@@ -182,6 +186,7 @@ pub const HARMS: &[Harm] = &[
     OfDocument("UPDATE ingestion_runs SET source_id = zeroblob(16) WHERE document_id = $1"),
     OfDocument("UPDATE ingestion_runs SET document_id = zeroblob(16) WHERE document_id = $1"),
     Harm::OfRun("UPDATE ingestion_runs SET job_id = NULL WHERE document_id = $1"),
+    OfDocument("UPDATE ingestion_runs SET id = randomblob(16) WHERE document_id = $1"),
     Harm::LoseUnreadRun,
     OfDocument("DELETE FROM run_witnesses WHERE document_id = $1"),
     OfDocument("UPDATE run_witnesses SET facts = '{}' WHERE document_id = $1"),
@@ -217,6 +222,7 @@ pub const HARMS: &[Harm] = &[
     OfVersion("UPDATE document_versions SET tenant_id = zeroblob(16) WHERE id = $1"),
     OfVersion("UPDATE document_versions SET generation_id = zeroblob(16) WHERE id = $1"),
     OfVersion("UPDATE document_versions SET document_id = zeroblob(16) WHERE id = $1"),
+    OfVersion("UPDATE document_versions SET id = randomblob(16) WHERE id = $1"),
     OfVersion("UPDATE document_versions SET run_id = zeroblob(16) WHERE id = $1"),
     OfVersion("UPDATE document_versions SET parsed_hash = NULL, pass = 3 WHERE id = $1"),
     OfVersion("UPDATE document_versions SET language = 'xx' WHERE id = $1"),
@@ -296,6 +302,8 @@ pub const HARMS: &[Harm] = &[
     Harm::OfJobNote("DELETE FROM job_witnesses WHERE job_id = $1"),
     Harm::OfJobNote("UPDATE job_witnesses SET facts = '{}' WHERE job_id = $1"),
     Harm::LoseJob,
+    Harm::RenameJob,
+    Harm::RenameDocument,
     DeleteRecord(VERSION),
     DeleteRecord(UNIT),
     DeleteRecord(CHUNK),
@@ -391,6 +399,22 @@ impl Harm {
                     .execute_again("DELETE FROM jobs WHERE id = $1", job)
                     .await;
                 expected = Expected::Job(job);
+            }
+            Self::RenameJob => {
+                let job = stores.job(3).await;
+                // Behind all others, which are asked for by their place.
+                let sql = format!("UPDATE jobs SET id = X'{}' WHERE id = $1", "ff".repeat(16));
+                stores.execute(&sql, job).await;
+                expected = Expected::Job(job);
+            }
+            Self::RenameDocument => {
+                let other = Uuid::new_v4();
+                let sql = format!(
+                    "UPDATE documents SET id = X'{}' WHERE id = $1",
+                    other.simple()
+                );
+                stores.execute(&sql, target.document).await;
+                besides = Some(Expected::Document(other));
             }
             Self::OfRun(sql) => {
                 stores.execute(sql, target.document).await;

@@ -14,6 +14,7 @@ const HARMS: &[&str] = &[
     "UPDATE knowledge_bases SET retention = 'no JSON' WHERE id = $1",
     "UPDATE knowledge_bases SET created_at = '2001-01-01T00:00:00+00:00' WHERE id = $1",
     "UPDATE knowledge_bases SET tenant_id = zeroblob(16) WHERE id = $1",
+    "UPDATE knowledge_bases SET id = randomblob(16) WHERE id = $1",
     "DELETE FROM knowledge_bases WHERE id = $1",
     "DELETE FROM generations WHERE kb_id = $1",
     "DELETE FROM generations WHERE kb_id = $1 AND state = 'retired'",
@@ -26,6 +27,8 @@ const HARMS: &[&str] = &[
     "UPDATE generations SET number = number + 7 WHERE kb_id = $1",
     "UPDATE generations SET serving_since = NULL WHERE kb_id = $1",
     "DELETE FROM witnesses WHERE kind = 'kb' AND subject = $1",
+    "UPDATE witnesses SET subject = zeroblob(16) WHERE kind = 'kb' AND subject = $1",
+    "UPDATE witnesses SET subject = randomblob(16) WHERE kind = 'kb' AND subject = $1",
     "UPDATE witnesses SET facts = '{}' WHERE kind = 'kb' AND subject = $1",
     "UPDATE witnesses SET sum = zeroblob(7) WHERE kind = 'kb' AND subject = $1",
 ];

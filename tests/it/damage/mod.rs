@@ -11,6 +11,10 @@ mod knowledge_bases;
 
 mod originals;
 
+mod queue;
+
+mod renamed;
+
 mod retired;
 
 mod rows;
@@ -22,6 +26,8 @@ mod tenants;
 mod text_files;
 
 mod unanswered;
+
+mod under_way;
 
 mod whole;
 

@@ -81,6 +81,19 @@ async fn what_never_answered_keeps_its_original_and_gets_back_its_row() {
             "DELETE FROM run_witnesses WHERE document_id = $1",
             "DELETE FROM version_witnesses WHERE version_id = $1",
         ],
+        &[
+            "DELETE FROM document_versions WHERE id = $1",
+            "DELETE FROM documents WHERE id IN
+                 (SELECT document_id FROM ingestion_runs WHERE document_id = $1)",
+        ],
+        &[
+            "DELETE FROM document_versions WHERE id = $1",
+            "DELETE FROM documents WHERE id IN
+                 (SELECT document_id FROM ingestion_runs WHERE document_id = $1)",
+            "DELETE FROM run_witnesses WHERE document_id = $1",
+            "DELETE FROM witnesses WHERE owner IN
+                 (SELECT document_id FROM ingestion_runs WHERE document_id = $1)",
+        ],
     ] {
         let library = library();
         let mill = &library.mill;
@@ -120,6 +133,9 @@ async fn what_a_failed_version_says_of_its_way_is_known_and_put_back() {
         version("root_hash = zeroblob(7)"),
         version("parsed_hash = zeroblob(7)"),
         version("state = 'superseded'"),
+        version("state = 'pending'"),
+        version("state = 'processing'"),
+        version("id = randomblob(16)"),
         "DELETE FROM version_witnesses WHERE version_id = $1".to_owned(),
         "UPDATE ingestion_runs SET source_order = NULL WHERE document_id = $1".to_owned(),
     ] {

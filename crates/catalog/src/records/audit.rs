@@ -8,12 +8,13 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 use model::{
     ContentHash, DocumentId, GenerationId, JobId, KbId, PageSize, RunId, RunStatus, SourceId,
-    SourceOrder, SourceUri, UnitName, UserId, VersionId,
+    SourceOrder, SourceUri, Step, UnitName, UserId, VersionId,
 };
 
 use super::{
     ActivationCause, Artifacts, ClaimSum, DocumentFacts, Facts, LedgerEntry, LedgerKind,
-    NotedRemovals, NotedRun, RunFacts, Told, UnitState, VersionState, Witness, replay, words,
+    NotedRemovals, NotedRun, Renamed, RunFacts, Told, UnderWay, UnitState, VersionState, Witness,
+    WorkFile, replay, words,
 };
 
 /// All rows of one document, whichever of them are there.
@@ -25,6 +26,8 @@ pub struct Dossier {
     pub facts: Option<DocumentFacts>,
     /// What was noted.
     pub noted: Option<Told<DocumentFacts>>,
+    /// Besides, something is noted as its own that names another row.
+    pub noted_astray: bool,
     /// The parts jobs have in its removals.
     pub noted_removals: Vec<NotedRemovals>,
     /// By number.
@@ -39,6 +42,10 @@ pub struct Dossier {
     pub runs: Vec<RunFile>,
     /// Those and any that were noted, whether or not their rows are there.
     pub noted_runs: Vec<NotedRun>,
+    /// Those of its rows that go by another id than they were given.
+    pub renamed: Vec<Renamed>,
+    /// Steps that are still to be done.
+    pub work: Vec<WorkFile>,
     /// What its source calls it.
     pub source_keys: Vec<String>,
     /// Who has its address now, where its own row is gone.
@@ -54,6 +61,7 @@ impl Dossier {
             head: None,
             facts: None,
             noted: None,
+            noted_astray: false,
             noted_removals: Vec::new(),
             versions: Vec::new(),
             unread: Vec::new(),
@@ -61,6 +69,8 @@ impl Dossier {
             ledger: Vec::new(),
             runs: Vec::new(),
             noted_runs: Vec::new(),
+            renamed: Vec::new(),
+            work: Vec::new(),
             source_keys: Vec::new(),
             successor: None,
             unreadable: Vec::new(),
@@ -121,6 +131,7 @@ impl Dossier {
         told.filter(|facts| facts.keeps_its_original() && !self.let_go(facts))
             .map(|facts| facts.version)
             .filter(|id| self.version(*id).is_none() && !self.unread.contains(id))
+            .filter(|id| !self.is_renamed(*id))
             .collect()
     }
 
@@ -236,6 +247,10 @@ pub struct VersionFile {
     /// What filters look up.
     pub filterable: Vec<(String, String)>,
     pub units: Vec<UnitFile>,
+    /// What is to be done for it, as the queue has it.
+    pub steps: Vec<Step>,
+    /// Steps of it in the queue that nobody can read.
+    pub unread_steps: u32,
     pub pages: Vec<PageSize>,
     /// What is noted of its rows, as they are; `None` where they cannot be read.
     pub facts: Option<Facts>,
@@ -259,6 +274,49 @@ impl VersionFile {
     /// What was noted of it, if that still stands.
     pub fn told(&self) -> Option<Facts> {
         self.witness.as_ref()?.told(self.id)
+    }
+
+    /// Whether it is under way, and nothing in the queue would bring all of it to its end.
+    pub fn is_stranded(&self) -> bool {
+        let version = self.id;
+        let queued = |step: Step| self.steps.contains(&step);
+        match self.state {
+            _ if queued(Step::Prep { version }) => false,
+            VersionState::Pending => true,
+            VersionState::Processing => {
+                let pass = self.pass;
+                let mut open = self.open_units().peekable();
+                if !self.has_its_units() {
+                    return true;
+                }
+                if open.peek().is_none() {
+                    return !queued(Step::Finalize { version, pass });
+                }
+                open.any(|unit| {
+                    let unit = unit.name.clone();
+                    !queued(Step::Extract {
+                        version,
+                        pass,
+                        unit,
+                    })
+                })
+            }
+            VersionState::Ready
+            | VersionState::Superseded
+            | VersionState::Failed
+            | VersionState::Canceled => false,
+        }
+    }
+
+    fn open_units(&self) -> impl Iterator<Item = &UnitFile> {
+        let is_open = |unit: &&UnitFile| unit.state == UnitState::Open;
+        self.units.iter().filter(is_open)
+    }
+
+    /// As many as it counts, and as many of them open.
+    fn has_its_units(&self) -> bool {
+        let counts = (self.units_total as usize, self.units_open as usize);
+        counts == (self.units.len(), self.open_units().count())
     }
 
     /// Whether it was brought to its end: then every store must have all of it.
@@ -320,6 +378,8 @@ pub struct RunFile {
 /// What is put right in the catalog, each part in the transaction of the whole.
 #[derive(Debug, Clone)]
 pub enum Mend {
+    /// A row's own id.
+    Renamed(Renamed),
     /// The row of the document, from what its runs say of it.
     Document(DocumentHead, DateTime<Utc>),
     /// The same, where another document has come under its address since: what that brought
@@ -339,6 +399,8 @@ pub enum Mend {
     Order(VersionId, SourceOrder),
     /// The run a version belongs to.
     Run(RunFile),
+    /// A version that has not come to its end, and its run.
+    UnderWay(UnderWay),
     /// A run as it was noted, or, where no note stands, the note as the run has it.
     NotedRun(RunId),
     /// A job's claim to the version it brought.
@@ -347,6 +409,8 @@ pub enum Mend {
     Witness(VersionId),
     /// A version's rows, as they were noted.
     Witnessed(VersionId),
+    /// What the queue lacks of a version under way.
+    Work(VersionId),
     /// The one claim that is not as it was noted, if there is but one.
     Claims(VersionId),
     /// When the document was removed, as the ledger tells.

@@ -15,9 +15,11 @@ mod noted_kb;
 mod operation;
 mod pace;
 mod queue;
+mod renamed;
 mod replay;
 mod run;
 mod standing;
+mod under_way;
 mod witness;
 
 pub use account::*;
@@ -35,9 +37,11 @@ pub use noted_kb::*;
 pub use operation::*;
 pub use pace::*;
 pub use queue::*;
+pub use renamed::*;
 pub use replay::*;
 pub use run::*;
 pub use standing::*;
+pub use under_way::*;
 pub use witness::*;
 
 /// An enum stored as text: the words of the schema's CHECKs.

@@ -35,6 +35,10 @@ pub struct NotedKb {
     pub now: Now<KbFacts>,
     /// `None` where nothing was noted.
     pub noted: Option<Told<KbFacts>>,
+    /// The id its row goes by, where that is another than it was given.
+    pub goes_by: Option<KbId>,
+    /// There is no such row, and nothing else that names it: its note is of nobody.
+    pub of_nobody: bool,
 }
 
 impl NotedKb {

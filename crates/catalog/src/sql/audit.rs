@@ -2,20 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use model::{
-    DocumentId, GenerationId, JobId, KbId, PageSize, RunId, SourceId, SourceOrder, SourceUri,
-    TenantId, UnitName, UserId, VersionId,
-};
+use model::{DocumentId, SourceUri, TenantId, VersionId};
 use sqlx::{QueryBuilder, query};
 use uuid::Uuid;
 
+use super::audit_rows::{activation, head, page_size, pair, run, step, unit, version_or_id};
 use super::cells::Cells;
 use super::dialect::Dialect;
-use super::{Tx, ledger, noted_documents, noted_removals, noted_runs, notes, witness};
-use crate::{
-    ActivationFile, Artifacts, ClaimSum, DocumentFacts, DocumentHead, Dossier, Error, Held, Listed,
-    Page, RunFile, UnitFile, VersionFile, Witness,
-};
+use super::{Tx, ledger, noted_removals, noted_runs, notes, witness};
+use crate::{DocumentFacts, Dossier, Error, Held, Listed, Page, Witness};
 
 /// Documents read at a time.
 const AT_ONCE: u32 = 200;
@@ -40,13 +35,39 @@ pub async fn page<DB: Dialect>(
             .map_err(|_| Error::not_found("page", cursor))?,
         None => Uuid::nil(),
     };
-    let ids = ids_after::<DB>(c, tenant, after, limit).await?;
+    let mut ids = ids_after::<DB>(c, tenant, after, limit).await?;
     let next = ids
         .last()
         .filter(|_| ids.len() == limit as usize)
         .map(Uuid::to_string);
+    if next.is_none() {
+        ids.extend(told_by_runs_alone::<DB>(c, tenant).await?);
+    }
     let items = gather::<DB>(c, tenant, &ids).await?;
     Ok(Listed { items, next })
+}
+
+/// Documents that left none of these and never answered: a run tells of them, and of the original
+/// they can be tried again from.
+async fn told_by_runs_alone<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+) -> Result<Vec<Uuid>, Error> {
+    let mut sql: QueryBuilder<DB> = QueryBuilder::new(
+        "SELECT DISTINCT r.document_id AS id FROM ingestion_runs r
+         WHERE (r.status IN ('queued', 'running', 'failed') OR r.superseded) AND r.tenant_id = ",
+    );
+    sql.push_bind(tenant.as_uuid());
+    sql.push(" AND r.source_uri <> ");
+    sql.push_bind(SourceUri::purged().as_str().to_owned());
+    for (table, column) in TRACES {
+        sql.push(format_args!(
+            " AND NOT EXISTS (SELECT 1 FROM {table} t
+                WHERE t.{column} = r.document_id AND t.tenant_id = r.tenant_id)"
+        ));
+    }
+    let rows = sql.build().fetch_all(c).await?;
+    rows.iter().map(|row| Cells::<DB>(row).get("id")).collect()
 }
 
 pub async fn one<DB: Dialect>(
@@ -113,9 +134,13 @@ async fn gather<DB: Dialect>(
             d.facts = Some(facts);
         },
     )?;
-    for ((document, _), told) in notes::of_owners::<DB, DocumentFacts>(c, ids).await? {
+    for written in notes::of_owners::<DB, DocumentFacts>(c, ids).await? {
+        let (document, subject) = written.of;
         if let Some(dossier) = found.get_mut(&document) {
-            dossier.noted = Some(told);
+            match subject == document {
+                true => dossier.noted = Some(written.told),
+                false => dossier.noted_astray = true,
+            }
         }
     }
     for (document, one) in noted_removals::gather::<DB>(c, ids).await? {
@@ -200,8 +225,10 @@ async fn gather<DB: Dialect>(
         })?;
     }
     parts::<DB>(c, tenant, ids, &mut found).await?;
+    steps::<DB>(c, tenant, ids, &mut found).await?;
     successors::<DB>(c, tenant, &mut found).await?;
     let mut found: Vec<Dossier> = found.into_values().collect();
+    found.iter_mut().for_each(Dossier::find_renamed);
     found.iter_mut().for_each(in_order);
     Ok(found)
 }
@@ -261,6 +288,24 @@ async fn parts<DB: Dialect>(
         },
     )?;
     notes::<DB>(c, tenant, ids, found).await
+}
+
+/// What the queue holds of versions.
+async fn steps<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    ids: &[Uuid],
+    found: &mut Dossiers,
+) -> Result<(), Error> {
+    let rows = of::<DB>(c, tenant, "SELECT d.* FROM work d", "d.document_id", ids).await?;
+    file::<DB, _>(found, "work", &rows, step::<DB>, |d, (filed, step)| {
+        let mine = d.versions.iter_mut().filter(|v| v.id == filed.version);
+        mine.for_each(|version| match &step {
+            Some(step) => version.steps.push(step.clone()),
+            None => version.unread_steps += 1,
+        });
+        d.work.push(filed);
+    })
 }
 
 /// What was noted of versions, and how that is now.
@@ -375,146 +420,6 @@ fn in_order(dossier: &mut Dossier) {
     }
     dossier.source_keys.sort();
     dossier.source_keys.dedup();
-}
-
-fn head<DB: Dialect>(row: &DB::Row) -> Result<(DocumentHead, DocumentFacts), Error> {
-    let facts = noted_documents::read::<DB>(row)?;
-    let row = Cells::<DB>(row);
-    let head = DocumentHead {
-        kb: row.id("kb_id", KbId::from_uuid)?,
-        source_uri: row.uri("source_uri")?,
-        source: row.maybe_id("source_id", SourceId::from_uuid)?,
-        latest: row.maybe_id("latest_version", VersionId::from_uuid)?,
-        ledger_head: row.maybe_hash("ledger_head")?,
-    };
-    Ok((head, facts))
-}
-
-/// Its id alone where no more can be read.
-fn version_or_id<DB: Dialect>(row: &DB::Row) -> Result<Result<VersionFile, VersionId>, Error> {
-    match version::<DB>(row) {
-        Ok(version) => Ok(Ok(version)),
-        Err(_) => Cells::<DB>(row).id("id", VersionId::from_uuid).map(Err),
-    }
-}
-
-pub fn version<DB: Dialect>(row: &DB::Row) -> Result<VersionFile, Error> {
-    let row = Cells::<DB>(row);
-    Ok(VersionFile {
-        id: row.id("id", VersionId::from_uuid)?,
-        kb: row.id("kb_id", KbId::from_uuid)?,
-        generation: row.id("generation_id", GenerationId::from_uuid)?,
-        number: row.small("number")?,
-        run: row.id("run_id", RunId::from_uuid)?,
-        content_hash: row.hash("content_hash")?,
-        size: row.count("size")?,
-        filename: row.text("filename")?,
-        media_type: row.maybe_text("media_type")?,
-        language: row.maybe_text("language")?,
-        state: row.word("state")?,
-        pass: row.small("pass")?,
-        units_total: row.small("units_total")?,
-        units_open: row.small("units_open")?,
-        needs_flush: row.maybe_count("needs_flush")?,
-        chunks: row.count("chunks")?,
-        tokens: row.count("tokens")?,
-        root_hash: row.maybe_hash("root_hash")?,
-        artifacts: Artifacts {
-            text: row.maybe_hash("text_hash")?,
-            parsed: row.maybe_hash("parsed_hash")?,
-            units: BTreeMap::new(),
-        },
-        metadata: row.json("metadata")?,
-        filterable: Vec::new(),
-        units: Vec::new(),
-        pages: Vec::new(),
-        facts: None,
-        claims: ClaimSum::default(),
-        witness: None,
-        order: row.order("source_order")?,
-        order_sum: row.maybe_hash("order_sum")?,
-        created_at: row.at("created_at")?,
-    })
-}
-
-fn activation<DB: Dialect>(row: &DB::Row) -> Result<ActivationFile, Error> {
-    let row = Cells::<DB>(row);
-    Ok(ActivationFile {
-        id: row.get("id")?,
-        replaced: row.get("replaced")?,
-        kb: row.id("kb_id", KbId::from_uuid)?,
-        generation: row.id("generation_id", GenerationId::from_uuid)?,
-        version: row.id("version_id", VersionId::from_uuid)?,
-        owner: row.maybe_id("owner", DocumentId::from_uuid)?,
-        number: row.small("number")?,
-        needs_flush: row.count("needs_flush")?,
-        chunks: row.count("chunks")?,
-        cause: row.word("cause")?,
-        by: row.maybe_id("opened_by", UserId::from_uuid)?,
-        opened_at: row.at("opened_at")?,
-        closed_at: row.maybe_at("closed_at")?,
-    })
-}
-
-fn run<DB: Dialect>(row: &DB::Row) -> Result<RunFile, Error> {
-    let row = Cells::<DB>(row);
-    let claim: Option<Uuid> = row.get("claim")?;
-    let claimant = row.maybe_id("claimant", JobId::from_uuid)?;
-    Ok(RunFile {
-        id: row.id("id", RunId::from_uuid)?,
-        version: row.id("version_id", VersionId::from_uuid)?,
-        kb: row.id("kb_id", KbId::from_uuid)?,
-        generation: row.id("generation_id", GenerationId::from_uuid)?,
-        source_uri: row.uri("source_uri")?,
-        content_hash: row.hash("content_hash")?,
-        source: row.maybe_id("source_id", SourceId::from_uuid)?,
-        status: row.word("status")?,
-        superseded: row.get("superseded")?,
-        created_at: row.at("created_at")?,
-        order: row
-            .maybe_text("source_order")?
-            .map(SourceOrder::from_stored),
-        chunks_created: row.count("chunks_created")?,
-        stands_in: row.text("run_type")? == "repair",
-        unclaimed: claimant.filter(|_| claim.is_none()),
-    })
-}
-
-type FiledUnit = (VersionId, UnitFile, Option<model::ContentHash>);
-
-fn unit<DB: Dialect>(row: &DB::Row) -> Result<FiledUnit, Error> {
-    let row = Cells::<DB>(row);
-    let unit = UnitFile {
-        name: UnitName::new(row.text("unit")?).map_err(Error::corrupt)?,
-        pass: row.small("pass")?,
-        position: row.small("position")?,
-        state: row.word("state")?,
-        chunks: row.count("chunks")?,
-        tokens: row.count("tokens")?,
-    };
-    let version = row.id("version_id", VersionId::from_uuid)?;
-    Ok((version, unit, row.maybe_hash("artifact_hash")?))
-}
-
-type FiledPage = (VersionId, u64, PageSize);
-
-fn page_size<DB: Dialect>(row: &DB::Row) -> Result<FiledPage, Error> {
-    let row = Cells::<DB>(row);
-    let size = PageSize {
-        width: row.get::<f64>("width")? as f32,
-        height: row.get::<f64>("height")? as f32,
-    };
-    let version = row.id("version_id", VersionId::from_uuid)?;
-    Ok((version, row.count("page")?, size))
-}
-
-type FiledPair = (VersionId, KbId, (String, String));
-
-fn pair<DB: Dialect>(row: &DB::Row) -> Result<FiledPair, Error> {
-    let row = Cells::<DB>(row);
-    let version = row.id("version_id", VersionId::from_uuid)?;
-    let kb = row.id("kb_id", KbId::from_uuid)?;
-    Ok((version, kb, (row.text("key")?, row.text("value")?)))
 }
 
 pub async fn held<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<Vec<Held>, Error> {

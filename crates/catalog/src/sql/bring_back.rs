@@ -2,7 +2,8 @@
 //!
 //! What was replaced, or removed, before a switch was never built. Where a cancel takes back
 //! what replaced or removed it, it is to answer, and is copied as a generation being built
-//! copies what serves. From when that is done, and not before: until then it did not.
+//! copies what serves. From when that is done, and not before: until then it did not. So is what
+//! came too late for what is taken back.
 
 use chrono::{DateTime, Utc};
 use model::{DocumentId, VersionId};
@@ -39,19 +40,29 @@ pub async fn begin<DB: Dialect>(
     Ok(Some(admit::news(&admission, &admitted)))
 }
 
-/// What answered last of all that is open, if nothing serves and these bytes are neither under
-/// way nor have failed: a switch may have left them behind on purpose.
+/// What answered last of all that is open, or was superseded by nothing that is left, if nothing
+/// serves and these bytes are neither under way nor have failed: a switch may have left them behind
+/// on purpose.
 async fn left_behind<DB: Dialect>(
     c: &mut Tx<DB>,
     kb: &Kb,
     document: DocumentId,
 ) -> Result<Option<VersionId>, Error> {
     let row = query(
-        "SELECT o.id FROM (SELECT v.id, v.content_hash FROM activations a
-                 JOIN generations g ON g.id = a.generation_id AND g.state = 'retired'
-                 JOIN document_versions v ON v.id = a.version_id
-                 WHERE a.document_id = $1 AND a.closed_at IS NULL
-                 ORDER BY g.number DESC LIMIT 1) AS o
+        "SELECT o.id FROM (SELECT v.id, v.content_hash FROM document_versions v
+                 JOIN documents d ON d.id = v.document_id
+                 JOIN generations g ON g.id = v.generation_id AND g.state = 'retired'
+                 LEFT JOIN activations a ON a.version_id = v.id AND a.generation_id = g.id
+                     AND a.closed_at IS NULL
+                 WHERE v.document_id = $1 AND (a.id IS NOT NULL
+                     OR v.state = 'superseded' AND d.removed_at IS NULL
+                       AND NOT EXISTS (SELECT 1 FROM activations b
+                           JOIN generations h ON h.id = b.generation_id AND h.state = 'retired'
+                           JOIN document_versions w ON w.id = b.version_id
+                           WHERE b.document_id = $1 AND b.closed_at IS NULL
+                             AND (b.cause = 'rollback' OR h.number > g.number
+                               OR w.source_order >= v.source_order)))
+                 ORDER BY g.number DESC, v.source_order DESC, v.number DESC LIMIT 1) AS o
          WHERE NOT EXISTS (SELECT 1 FROM activations s
                  WHERE s.document_id = $1 AND s.generation_id = $2 AND s.closed_at IS NULL)
            AND NOT EXISTS (SELECT 1 FROM ingestion_runs r

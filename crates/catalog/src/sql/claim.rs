@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, QueryBuilder, query};
 use super::cells::Cells;
 use super::dialect::Dialect;
 use super::events::{News, tell};
-use super::{Limits, Tx, end, work};
+use super::{Limits, Tx, end, recreate, work};
 use crate::{Claim, Error, RunError};
 
 pub async fn claim<DB: Dialect>(
@@ -22,7 +22,10 @@ pub async fn claim<DB: Dialect>(
     let rows = lease::<DB>(c, &wanted, now).await?;
     let mut claims = Vec::with_capacity(rows.len());
     for row in &rows {
-        let claim = work::read_claim::<DB>(row)?;
+        let Ok(claim) = work::read_claim::<DB>(row) else {
+            recreate::replace_unreadable::<DB>(c, row, limits, now).await?;
+            continue;
+        };
         if Cells::<DB>(row).small("deliveries")? > limits.deliveries {
             end::bury::<DB>(c, &claim, never_answered(limits), now).await?;
         } else {
@@ -131,7 +134,7 @@ async fn take<DB: Dialect>(
              deliveries = deliveries + 1
          FROM due WHERE work.id = due_id
          RETURNING id, token, step, attempts, deliveries, tenant_id, kb_id, generation_id,
-             document_id, run_id, number, job_id, lease_until, trace",
+             document_id, version_id, run_id, number, job_id, lease_until, trace",
         DB::SKIP_LOCKED,
         DB::NEXT_TOKEN
     );

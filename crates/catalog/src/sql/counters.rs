@@ -91,6 +91,9 @@ pub async fn miscounted<DB: Dialect>(
         found.extend(read::<DB>(row)?);
     }
     found.extend(recount::miscounted::<DB>(c, tenant).await?);
+    // By the id it goes by, such a row has counted what none of its own rows tell of.
+    let renamed = noted_jobs::renamed::<DB>(c, tenant).await?;
+    found.retain(|one| !renamed.iter().any(|(is, _)| *is == one.job));
     found.extend(noted_jobs::otherwise::<DB>(c, tenant).await?);
     Ok(found)
 }
@@ -175,14 +178,15 @@ async fn recount<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId, job: Uuid) -> Re
     Ok(())
 }
 
-/// Runs of others that a job found under way, and that have failed since it began.
+/// Runs of others that a job found under way, and that have failed since it began. Copies made for
+/// a generation being built are nobody's to wait for.
 async fn failed_elsewhere<DB: Dialect>(c: &mut Tx<DB>, job: Uuid) -> Result<i64, Error> {
     let row = query(
         "SELECT count(*) AS failed FROM job_versions jv
          JOIN jobs j ON j.id = jv.job_id
          JOIN document_versions v ON v.id = jv.version_id
          JOIN ingestion_runs r ON r.id = v.run_id AND r.status = 'failed'
-           AND r.job_id IS DISTINCT FROM jv.job_id AND r.finished_at >= j.started_at
+           AND r.run_type <> 'reindex' AND r.job_id IS DISTINCT FROM jv.job_id AND r.finished_at >= j.started_at
          WHERE jv.job_id = $1 AND jv.outcome = 'skipped'",
     )
     .bind(job)

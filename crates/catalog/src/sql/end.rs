@@ -1,7 +1,7 @@
 //! How runs end: status, job counters and event in one transaction, and no work left.
 
 use chrono::{DateTime, Utc};
-use model::{DocumentId, JobId, RunId, RunStatus, TenantId, VersionId};
+use model::{DocumentId, JobId, RunId, RunStatus, Step, TenantId, VersionId};
 use sqlx::query;
 use uuid::Uuid;
 
@@ -255,6 +255,17 @@ pub async fn bury<DB: Dialect>(
     error: RunError,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
+    bury_step::<DB>(c, (claim.run, &claim.step), claim.attempt, error, now).await
+}
+
+/// As [`bury`], for a step nobody need hold.
+pub async fn bury_step<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (run, step): (RunId, &Step),
+    attempts: u32,
+    error: RunError,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
     query(
         "INSERT INTO dead_letters (id, tenant_id, step_key, step, document_id, version_id, run_id,
              source_uri, attempts, error_code, error_message, error_hint, created_at)
@@ -267,15 +278,15 @@ pub async fn bury<DB: Dialect>(
              created_at = excluded.created_at",
     )
     .bind(Uuid::now_v7())
-    .bind(claim.run.as_uuid())
-    .bind(claim.step.key())
-    .bind(json(&claim.step))
-    .bind(i64::from(claim.attempt))
+    .bind(run.as_uuid())
+    .bind(step.key())
+    .bind(json(step))
+    .bind(i64::from(attempts))
     .bind(text(&error.code))
     .bind(text(&error.message))
     .bind(error.hint.as_deref().map(text))
     .bind(now)
     .execute(&mut *c)
     .await?;
-    end_badly::<DB>(c, claim, RunStatus::Failed, error, now).await
+    give_up::<DB>(c, (run, step.version()), RunStatus::Failed, error, now).await
 }

@@ -37,6 +37,33 @@ pub async fn claim<DB: Dialect>(
     if let Some(advance) = DB::ADVANCE_FENCE {
         query(advance).execute(&mut *c).await?;
     }
+    // What cannot be read stays under its lease, so that the next one has its turn.
+    while let Some(row) = lease_next::<DB>(c, worker, lease, now).await? {
+        if let Ok(claim) = read_claim::<DB>(&row) {
+            return Ok(Some(claim));
+        }
+        let job = Cells::<DB>(&row).id("id", JobId::from_uuid)?;
+        let again = noted_jobs::put_back::<DB>(c, &row).await?;
+        match again.map(|row| read_claim::<DB>(&row)) {
+            Some(Ok(claim)) => {
+                tracing::warn!(job_id = %job, "a job could not be read; it is as it was noted");
+                return Ok(Some(claim));
+            }
+            _ => tracing::error!(
+                job_id = %job,
+                "a job cannot be read and is left alone; `gristmill repair` may put it right"
+            ),
+        }
+    }
+    Ok(None)
+}
+
+async fn lease_next<DB: Dialect>(
+    c: &mut Tx<DB>,
+    worker: &str,
+    lease: Duration,
+    now: DateTime<Utc>,
+) -> Result<Option<DB::Row>, Error> {
     let sql = format!(
         "WITH due AS MATERIALIZED (
              SELECT id AS due_id FROM jobs
@@ -59,19 +86,20 @@ pub async fn claim<DB: Dialect>(
         .bind(now + lease)
         .fetch_optional(c)
         .await?;
-    row.map(|row| read_claim::<DB>(&row)).transpose()
+    Ok(row)
 }
 
 fn read_claim<DB: Dialect>(row: &DB::Row) -> Result<JobClaim, Error> {
     let job = jobs::read::<DB>(row)?;
+    let row = Cells::<DB>(row);
     Ok(JobClaim {
         job: job.id,
-        token: Cells::<DB>(row).count("token")?,
+        token: row.count("token")?,
         tenant: job.tenant,
         kb: job.kb,
         source: job.source,
         config: job.config,
-        cursor: job.cursor,
+        cursor: row.maybe_json("cursor")?,
         initiated_by: job.initiated_by,
         started_at: job.started_at.unwrap_or(job.created_at),
     })

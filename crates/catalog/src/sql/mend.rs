@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use model::{
-    DocumentId, GenerationId, JobId, SourceId, SourceOrder, Step, TenantId, UserId, VersionId,
+    DocumentId, GenerationId, JobId, KbId, SourceId, SourceOrder, Step, TenantId, UserId, VersionId,
 };
 use sqlx::{AssertSqlSafe, QueryBuilder, query};
 use uuid::Uuid;
@@ -13,8 +13,8 @@ use super::dialect::Dialect;
 use super::ledger::{self, Fact};
 use super::reunion::reunion;
 use super::{
-    Tx, admit, audit, metadata, noted_documents, noted_removals, noted_runs, witness, witnessed,
-    work,
+    Tx, admit, audit, audit_rows, metadata, noted_documents, noted_removals, noted_runs, recreate,
+    renamed, under_way, witness, witnessed, work,
 };
 use crate::{
     DocumentHead, Error, LedgerKind, Mend, Reworked, RunFile, VersionFacts, VersionState, replay,
@@ -39,6 +39,7 @@ pub async fn mend<DB: Dialect>(
 ) -> Result<(), Error> {
     for mend in mends {
         match mend {
+            Mend::Renamed(one) => renamed::mend::<DB>(c, one).await?,
             Mend::Document(head, created) => {
                 document::<DB>(c, of, &head, created).await?;
                 noted_documents::mend::<DB>(c, of.1).await?;
@@ -53,10 +54,12 @@ pub async fn mend<DB: Dialect>(
             Mend::Filterable(version) => filterable::<DB>(c, of, version).await?,
             Mend::Order(version, place) => order::<DB>(c, version, &place).await?,
             Mend::Run(run_file) => run::<DB>(c, of, &run_file).await?,
+            Mend::UnderWay(one) => under_way::mend::<DB>(c, &one, now).await?,
             Mend::NotedRun(run) => noted_runs::mend::<DB>(c, of, run).await?,
             Mend::Claim(job, version) => claim::<DB>(c, job, version).await?,
             Mend::Witness(version) => witness::write::<DB>(c, version).await?,
             Mend::Witnessed(version) => witnessed::row::<DB>(c, of, version).await?,
+            Mend::Work(version) => recreate::give_back::<DB>(c, of.1, version, now).await?,
             Mend::Claims(version) => witnessed::claims::<DB>(c, of, version).await?,
             Mend::Removal(at) => removal::<DB>(c, of, at).await?,
             Mend::Noted => {
@@ -133,8 +136,9 @@ async fn version<DB: Dialect>(
         .fetch_optional(&mut *c)
         .await?;
     let is_there = there.is_some();
-    let whole = there.is_some_and(|row| audit::version::<DB>(&row).is_ok());
+    let whole = there.is_some_and(|row| audit_rows::version::<DB>(&row).is_ok());
     let number = number_of::<DB>(c, facts).await?;
+    free_number::<DB>(c, (facts.kb, facts.id), number).await?;
     // What never answered is begun again after the passes it has had; the jobs that claim it may
     // still take it back.
     query(
@@ -173,6 +177,9 @@ async fn version<DB: Dialect>(
     .bind(bytes(&facts.order.sum_for(facts.id)))
     .execute(&mut *c)
     .await?;
+    if !is_there {
+        as_uploaded::<DB>(c, facts).await?;
+    }
     if !is_there && facts.state == VersionState::Pending {
         prepare_again::<DB>(c, facts.id, now).await?;
     }
@@ -180,6 +187,27 @@ async fn version<DB: Dialect>(
         true => Ok(()),
         false => witnessed::row::<DB>(c, (tenant, document), facts.id).await,
     }
+}
+
+/// What whoever uploaded it called it and said it was: of one that was never read nothing else tells.
+async fn as_uploaded<DB: Dialect>(c: &mut Tx<DB>, facts: &VersionFacts) -> Result<(), Error> {
+    let row = query(
+        "SELECT filename, media_type FROM uploads
+         WHERE run_id = $1 AND state = 'admitted' AND kb_id = $2 LIMIT 1",
+    )
+    .bind(facts.run.as_uuid())
+    .bind(facts.kb.as_uuid())
+    .fetch_optional(&mut *c)
+    .await?;
+    let Some(row) = row else { return Ok(()) };
+    let row = Cells::<DB>(&row);
+    query("UPDATE document_versions SET filename = $2, media_type = $3 WHERE id = $1")
+        .bind(facts.id.as_uuid())
+        .bind(row.text("filename")?)
+        .bind(row.maybe_text("media_type")?)
+        .execute(c)
+        .await?;
+    Ok(())
 }
 
 /// Of the pass it was in nothing is left to go on with.
@@ -207,6 +235,31 @@ async fn number_of<DB: Dialect>(c: &mut Tx<DB>, facts: &VersionFacts) -> Result<
         Some(row) => Cells::<DB>(&row).get("number"),
         None => admit::next_number::<DB>(c, facts.kb).await,
     }
+}
+
+/// A number is given once. Another row that has it was given a different one, as what is held
+/// against it will tell; until then it has a new one.
+pub async fn free_number<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (kb, version): (KbId, VersionId),
+    number: i64,
+) -> Result<(), Error> {
+    let taken =
+        query("SELECT id FROM document_versions WHERE kb_id = $1 AND number = $2 AND id <> $3")
+            .bind(kb.as_uuid())
+            .bind(number)
+            .bind(version.as_uuid())
+            .fetch_optional(&mut *c)
+            .await?;
+    let Some(row) = taken else { return Ok(()) };
+    let other: Uuid = Cells::<DB>(&row).get("id")?;
+    let free = admit::next_number::<DB>(c, kb).await?;
+    query("UPDATE document_versions SET number = $2 WHERE id = $1")
+        .bind(other)
+        .bind(free)
+        .execute(c)
+        .await?;
+    Ok(())
 }
 
 /// A row that is gone took its metadata with it; what filters look up is still there.

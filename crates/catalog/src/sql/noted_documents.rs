@@ -92,8 +92,15 @@ pub async fn write_all<DB: Dialect>(c: &mut Tx<DB>) -> Result<(), Error> {
     }
 }
 
-/// The row as it was noted, or, where no note stands, the note as the row has it.
+/// The row as it was noted, or, where no note stands, the note as the row has it. What else is
+/// noted as its own row goes: a document has one.
 pub async fn mend<DB: Dialect>(c: &mut Tx<DB>, document: DocumentId) -> Result<(), Error> {
+    notes::bring_back::<DB, DocumentFacts>(c, of(document)).await?;
+    query("DELETE FROM witnesses WHERE owner = $1 AND kind = $2 AND subject <> $1")
+        .bind(document.as_uuid())
+        .bind(DocumentFacts::KIND)
+        .execute(&mut *c)
+        .await?;
     let noted = notes::standing::<DB, DocumentFacts>(c, of(document)).await?;
     let Some(facts) = noted else {
         return write::<DB>(c, document).await;

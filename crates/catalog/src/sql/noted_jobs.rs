@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::Tx;
 use super::cells::{Cells, bytes, json};
 use super::dialect::Dialect;
+use super::renamed::give_back;
 use crate::{
     Error, JobConfigured, JobCount, JobFacts, JobStanding, MiscountedJob, Note, Now, Told,
 };
@@ -62,7 +63,10 @@ pub async fn otherwise<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
 ) -> Result<Vec<MiscountedJob>, Error> {
-    let found = gather::<DB>(c, tenant).await?.into_iter();
+    let found = gather::<DB>(c, tenant).await?;
+    let renamed = pairs(&found);
+    let strange = |job: &JobId| renamed.iter().any(|(is, _)| is == job);
+    let found = found.into_iter().filter(|(job, _)| !strange(job));
     let wrong = found.filter_map(|(job, (now, noted))| {
         let (rows, notes) = match (&now, &noted) {
             (Now::Is(now), Some(Told::Was(noted))) if now == noted => return None,
@@ -80,10 +84,39 @@ pub async fn otherwise<DB: Dialect>(
     Ok(wrong.collect())
 }
 
+/// Those of a tenant that go by another id than they were given, each with its own.
+pub async fn renamed<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+) -> Result<Vec<(JobId, JobId)>, Error> {
+    Ok(pairs(&gather::<DB>(c, tenant).await?))
+}
+
+/// Nothing was noted of such a row, and it says all that was noted of one that is gone.
+fn pairs(found: &Found) -> Vec<(JobId, JobId)> {
+    let mut pairs: Vec<(JobId, JobId)> = Vec::new();
+    for (was, row) in found {
+        let (Now::Gone, Some(Told::Was(told))) = row else {
+            continue;
+        };
+        let alike = |(is, (now, noted)): &(&JobId, &(Now<JobFacts>, Option<Told<JobFacts>>))| {
+            noted.is_none()
+                && matches!(now, Now::Is(now) if now == told)
+                && !pairs.iter().any(|(known, _)| known == *is)
+        };
+        let is = found.iter().find(alike).map(|(is, _)| *is);
+        pairs.extend(is.map(|is| (is, *was)));
+    }
+    pairs
+}
+
 /// Rows as they were noted, or, where no note stands, notes as the rows have it. What a lost row has
 /// counted is left to be counted anew, but for the runs that failed: its own, as they tell. A note
 /// that does not stand and is of no row goes.
 pub async fn put_right<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<(), Error> {
+    for (is, was) in renamed::<DB>(c, tenant).await? {
+        give_back::<DB>(c, "jobs", (is.as_uuid(), was.as_uuid())).await?;
+    }
     for wrong in otherwise::<DB>(c, tenant).await? {
         let of = (tenant, wrong.job);
         if let Some(facts) = standing::<DB>(c, of).await? {
@@ -101,6 +134,23 @@ pub async fn put_right<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<
         }
     }
     Ok(())
+}
+
+/// The row as it was noted, in place of one nobody can read; `None` where no note stands.
+pub async fn put_back<DB: Dialect>(
+    c: &mut Tx<DB>,
+    row: &DB::Row,
+) -> Result<Option<DB::Row>, Error> {
+    let of = of::<DB>(row)?;
+    let Some(facts) = standing::<DB>(c, of).await? else {
+        return Ok(None);
+    };
+    set::<DB>(c, of, &facts).await?;
+    let row = query("SELECT * FROM jobs WHERE id = $1")
+        .bind(of.1.as_uuid())
+        .fetch_optional(c)
+        .await?;
+    Ok(row)
 }
 
 async fn forget<DB: Dialect>(c: &mut Tx<DB>, of: Of) -> Result<(), Error> {

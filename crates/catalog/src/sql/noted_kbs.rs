@@ -14,6 +14,7 @@ use super::Tx;
 use super::cells::{Cells, json};
 use super::dialect::Dialect;
 use super::notes::{self, Noted, Of};
+use super::renamed::give_back;
 use crate::{Error, GenerationFacts, GenerationState, KbFacts, NotedKb, Now, Told};
 
 impl Noted for KbFacts {
@@ -112,28 +113,114 @@ async fn change<DB: Dialect>(
 pub async fn gather<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<Vec<NotedKb>, Error> {
     let mut found = BTreeMap::new();
     for (kb, now) in rows::<DB>(c, tenant).await? {
-        let noted = None;
-        found.insert(kb, NotedKb { kb, now, noted });
+        found.insert(kb, unnoted(kb, now));
     }
-    for ((_, kb), told) in notes::of_owners::<DB, KbFacts>(c, &[tenant.as_uuid()]).await? {
-        let kb = KbId::from_uuid(kb);
-        let gone = NotedKb {
-            kb,
-            now: Now::Gone,
-            noted: None,
-        };
-        found.entry(kb).or_insert(gone).noted = Some(told);
+    for written in notes::of_owners::<DB, KbFacts>(c, &[tenant.as_uuid()]).await? {
+        let kb = KbId::from_uuid(written.of.1);
+        // One that names another than it was written for is missed there, and named for that.
+        let strange = |of_kb: &KbId| written.was_of(of(tenant, *of_kb));
+        if !written.stands() && found.keys().any(strange) {
+            continue;
+        }
+        let gone = || unnoted(kb, Now::Gone);
+        found.entry(kb).or_insert_with(gone).noted = Some(written.told);
+    }
+    find_renamed(&mut found);
+    for one in found.values_mut() {
+        if one.now == Now::Gone && one.noted == Some(Told::Changed) {
+            one.of_nobody = !is_named::<DB>(c, one.kb).await?;
+        }
     }
     Ok(found.into_values().collect())
+}
+
+fn unnoted(kb: KbId, now: Now<KbFacts>) -> NotedKb {
+    NotedKb {
+        kb,
+        now,
+        noted: None,
+        goes_by: None,
+        of_nobody: false,
+    }
+}
+
+/// A row that nothing was noted of and that has no generation is that of one that is gone, where it
+/// is called as that was, or came in the same moment.
+fn find_renamed(found: &mut BTreeMap<KbId, NotedKb>) {
+    let lost = found.values().filter(|one| one.now == Now::Gone);
+    let pairs = lost.filter_map(|one| {
+        let noted = one.facts()?;
+        let alike = |other: &&NotedKb| match (&other.now, &other.noted) {
+            (Now::Is(now), None) => {
+                let alike = now.name == noted.name || now.created_at == noted.created_at;
+                now.generations.is_empty() && alike
+            }
+            _ => false,
+        };
+        Some((found.values().find(alike)?.kb, one.kb))
+    });
+    for (is, was) in pairs.collect::<Vec<_>>() {
+        if found.remove(&is).is_some()
+            && let Some(one) = found.get_mut(&was)
+        {
+            one.goes_by = Some(is);
+        }
+    }
+}
+
+/// Whether anything but a note names it.
+async fn is_named<DB: Dialect>(c: &mut Tx<DB>, kb: KbId) -> Result<bool, Error> {
+    let row = query(
+        "SELECT 1 AS named WHERE EXISTS (SELECT 1 FROM generations WHERE kb_id = $1)
+             OR EXISTS (SELECT 1 FROM documents WHERE kb_id = $1)
+             OR EXISTS (SELECT 1 FROM document_versions WHERE kb_id = $1)
+             OR EXISTS (SELECT 1 FROM jobs WHERE kb_id = $1)
+             OR EXISTS (SELECT 1 FROM ingestion_runs WHERE kb_id = $1)
+             OR EXISTS (SELECT 1 FROM ingestion_sources WHERE kb_id = $1)",
+    )
+    .bind(kb.as_uuid())
+    .fetch_optional(c)
+    .await?;
+    Ok(row.is_some())
 }
 
 /// Rows as they were noted, or, where no note stands, notes as the rows have it.
 pub async fn put_right<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<(), Error> {
     for one in gather::<DB>(c, tenant).await? {
+        let (is, was) = (one.goes_by.map(KbId::as_uuid), one.kb.as_uuid());
+        if let Some(is) = is {
+            give_back::<DB>(c, "knowledge_bases", (is, was)).await?;
+        }
+        if one.noted.is_none() {
+            notes::bring_back::<DB, KbFacts>(c, of(tenant, one.kb)).await?;
+        }
+        if one.of_nobody {
+            notes::forget::<DB, KbFacts>(c, of(tenant, one.kb)).await?;
+        }
+    }
+    let found = gather::<DB>(c, tenant).await?;
+    free_names::<DB>(c, &found).await?;
+    for one in found {
         match (&one.now, &one.noted) {
             (Now::Is(now), Some(Told::Was(noted))) if now == noted => {}
             (_, Some(Told::Was(noted))) => set::<DB>(c, tenant, one.kb, noted).await?,
             (_, None | Some(Told::Changed)) => write::<DB>(c, tenant, one.kb).await?,
+        }
+    }
+    Ok(())
+}
+
+/// No name is taken by a row that is about to get another.
+async fn free_names<DB: Dialect>(c: &mut Tx<DB>, found: &[NotedKb]) -> Result<(), Error> {
+    for one in found {
+        if let (Now::Is(now), Some(Told::Was(noted))) = (&one.now, &one.noted)
+            && now.name != noted.name
+        {
+            query("UPDATE knowledge_bases SET name = $2 WHERE id = $1")
+                .bind(one.kb.as_uuid())
+                .bind(one.kb.to_string())
+                .execute(&mut *c)
+                .await?;
         }
     }
     Ok(())

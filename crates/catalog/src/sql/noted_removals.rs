@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::Tx;
 use super::cells::Cells;
 use super::dialect::Dialect;
-use super::notes::{self, Noted, Of};
+use super::notes::{self, Noted, Of, Written};
 use crate::{Error, NotedRemovals, RemovalPart, Told};
 
 /// All of one job, of one document.
@@ -42,7 +42,7 @@ pub async fn change<DB: Dialect>(
     document: DocumentId,
     change: impl Fn(JobId, &mut Parts),
 ) -> Result<(), Error> {
-    for (of, told) in notes::of_owners::<DB, Parts>(c, &[document.as_uuid()]).await? {
+    for Written { of, told, .. } in notes::of_owners::<DB, Parts>(c, &[document.as_uuid()]).await? {
         if let Told::Was(was) = told {
             let mut parts = was.clone();
             change(JobId::from_uuid(of.1), &mut parts);
@@ -70,7 +70,7 @@ pub async fn hand_over<DB: Dialect>(
     from: DocumentId,
     to: DocumentId,
 ) -> Result<(), Error> {
-    for (of, told) in notes::of_owners::<DB, Parts>(c, &[from.as_uuid()]).await? {
+    for Written { of, told, .. } in notes::of_owners::<DB, Parts>(c, &[from.as_uuid()]).await? {
         if let Told::Was(parts) = told {
             for part in parts {
                 add::<DB>(c, to, JobId::from_uuid(of.1), part).await?;
@@ -150,7 +150,7 @@ pub async fn gather<DB: Dialect>(
     let found = by_job::<DB>(&rows)?.into_iter();
     let mut found: BTreeMap<Of, NotedRemovals> =
         found.map(|(of, now)| (of, noted(of, now))).collect();
-    for (of, told) in notes::of_owners::<DB, Parts>(c, documents).await? {
+    for Written { of, told, .. } in notes::of_owners::<DB, Parts>(c, documents).await? {
         let one = found.entry(of).or_insert_with(|| noted(of, Vec::new()));
         one.noted = Some(told);
     }

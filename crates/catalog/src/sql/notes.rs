@@ -56,11 +56,30 @@ pub async fn one<DB: Dialect, T: Noted>(c: &mut Tx<DB>, of: Of) -> Result<Option
     Ok(row.map(|row| told::<DB, T>(&row, of).map_or(Told::Changed, Told::Was)))
 }
 
+/// A note, as it is found.
+pub struct Written<T> {
+    pub of: Of,
+    pub told: Told<T>,
+    note: Option<Note>,
+}
+
+impl<T: Noted> Written<T> {
+    pub fn stands(&self) -> bool {
+        matches!(self.told, Told::Was(_))
+    }
+
+    /// Whether it was written for another than it names.
+    pub fn was_of(&self, of: Of) -> bool {
+        let told = self.note.as_ref().and_then(|note| note.told::<T>(of));
+        told.is_some()
+    }
+}
+
 /// Everything of a kind that is noted of some.
 pub async fn of_owners<DB: Dialect, T: Noted>(
     c: &mut Tx<DB>,
     owners: &[Uuid],
-) -> Result<Vec<(Of, Told<T>)>, Error> {
+) -> Result<Vec<Written<T>>, Error> {
     if owners.is_empty() {
         return Ok(Vec::new());
     }
@@ -74,10 +93,33 @@ pub async fn of_owners<DB: Dialect, T: Noted>(
     rows.iter().map(|row| found::<DB, T>(row)).collect()
 }
 
-fn found<DB: Dialect, T: Noted>(row: &DB::Row) -> Result<(Of, Told<T>), Error> {
+fn found<DB: Dialect, T: Noted>(row: &DB::Row) -> Result<Written<T>, Error> {
     let cells = Cells::<DB>(row);
     let of = (cells.get("owner")?, cells.get("subject")?);
-    Ok((of, told::<DB, T>(row, of).map_or(Told::Changed, Told::Was)))
+    Ok(Written {
+        of,
+        told: told::<DB, T>(row, of).map_or(Told::Changed, Told::Was),
+        note: cells.note().ok(),
+    })
+}
+
+/// Where a note is missing and one of the same owner was written for this, it names this again.
+pub async fn bring_back<DB: Dialect, T: Noted>(c: &mut Tx<DB>, of: Of) -> Result<(), Error> {
+    let all = of_owners::<DB, T>(c, &[of.0]).await?;
+    if all.iter().any(|one| one.of == of) {
+        return Ok(());
+    }
+    let Some(mine) = all.iter().find(|one| one.was_of(of)) else {
+        return Ok(());
+    };
+    query("UPDATE witnesses SET subject = $4 WHERE owner = $1 AND kind = $2 AND subject = $3")
+        .bind(mine.of.0)
+        .bind(T::KIND)
+        .bind(mine.of.1)
+        .bind(of.1)
+        .execute(c)
+        .await?;
+    Ok(())
 }
 
 /// One that cannot be read tells nothing, as one that was changed.

@@ -53,8 +53,8 @@ pub async fn progress<DB: Dialect>(
 ) -> Result<JobProgress, Error> {
     let known = jobs::one::<DB>(c, tenant, job).await?.counters;
     let rows = query(
-        "SELECT coalesce(stage, '') AS stage, count(*) AS runs FROM ingestion_runs
-         WHERE job_id = $1 AND status IN ('queued', 'running') GROUP BY 1",
+        "SELECT coalesce(stage, '') AS stage, status, count(*) AS runs FROM ingestion_runs
+         WHERE job_id = $1 AND status IN ('queued', 'running', 'failed') GROUP BY 1, 2",
     )
     .bind(job.as_uuid())
     .fetch_all(&mut *c)
@@ -80,13 +80,17 @@ pub async fn progress<DB: Dialect>(
         awaits: None,
         heartbeat_at: held.maybe_at("heard")?,
         taken_in: known.docs_seen,
-        parsed: known.docs_seen,
-        embedded: known.docs_seen,
+        parsed: known.docs_seen.saturating_sub(known.docs_refused),
+        embedded: known.docs_seen.saturating_sub(known.docs_refused),
         ended: known.docs_seen,
     };
     for row in &rows {
         let row = Cells::<DB>(row);
-        still_to_go(&mut progress, &row.text("stage")?, row.count("runs")?);
+        let (stage, runs) = (row.text("stage")?, row.count("runs")?);
+        not_past(&mut progress, &stage, runs);
+        if row.text("status")? != RunStatus::Failed.as_str() {
+            progress.ended -= runs.min(progress.ended);
+        }
     }
     if known.runs_awaited > 0 {
         awaited::<DB>(c, job, &mut progress).await?;
@@ -94,8 +98,8 @@ pub async fn progress<DB: Dialect>(
     Ok(progress)
 }
 
-fn still_to_go(progress: &mut JobProgress, stage: &str, runs: u64) {
-    progress.ended -= runs.min(progress.ended);
+/// Runs that are at a stage, or failed there, have passed only those before it.
+fn not_past(progress: &mut JobProgress, stage: &str, runs: u64) {
     if stage != StepKind::Finalize.as_str() {
         progress.embedded -= runs.min(progress.embedded);
         if stage != StepKind::Extract.as_str() {
@@ -122,7 +126,8 @@ async fn awaited<DB: Dialect>(
     for row in &rows {
         let row = Cells::<DB>(row);
         let runs = row.count("runs")?;
-        still_to_go(progress, &row.text("stage")?, runs);
+        not_past(progress, &row.text("stage")?, runs);
+        progress.ended -= runs.min(progress.ended);
         let of = Awaits {
             job: row.maybe_id("job_id", JobId::from_uuid)?,
             paused: row.maybe_word("status")? == Some(JobStatus::Paused),

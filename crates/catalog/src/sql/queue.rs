@@ -86,8 +86,9 @@ impl<DB: Dialect> Queue for Sql<DB> {
         error: RunError,
         now: DateTime<Utc>,
     ) -> Result<bool, Error> {
+        let limits = self.limits;
         self.write("catalog.bury_unattended", move |c| {
-            Box::pin(unattended::bury::<DB>(c, run, error, micros(now)))
+            Box::pin(unattended::bury::<DB>(c, run, error, limits, micros(now)))
         })
         .await
     }

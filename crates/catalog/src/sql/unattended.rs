@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, query};
 use super::cells::{Cells, text};
 use super::claim::{self, Wanted};
 use super::dialect::Dialect;
-use super::{Tx, end, work};
+use super::{Limits, Tx, end, recreate, work};
 use crate::{Error, RunError, Unattended, Wait};
 
 /// Ends with the transaction that takes it.
@@ -85,6 +85,7 @@ pub async fn bury<DB: Dialect>(
     c: &mut Tx<DB>,
     run: RunId,
     error: RunError,
+    limits: Limits,
     now: DateTime<Utc>,
 ) -> Result<bool, Error> {
     let attended = query("SELECT id FROM work WHERE run_id = $1 AND lease_until > $2 LIMIT 1")
@@ -100,7 +101,10 @@ pub async fn bury<DB: Dialect>(
     let Some(row) = rows.first() else {
         return Ok(false);
     };
-    let mut claim = work::read_claim::<DB>(row)?;
+    let Ok(mut claim) = work::read_claim::<DB>(row) else {
+        recreate::replace_unreadable::<DB>(c, row, limits, now).await?;
+        return Ok(false);
+    };
     // Taken to be buried is not tried.
     claim.attempt = claim.attempt.saturating_sub(1);
     end::bury::<DB>(c, &claim, error, now).await?;

@@ -309,7 +309,7 @@ pub fn is_forgotten(config: &Value) -> bool {
 }
 
 /// What is still told of a document that was purged; `of` is the knowledge base it was in, and
-/// what it was called there.
+/// what it was called there. What came under its id or its address since tells of itself.
 pub async fn told_of<DB: Dialect>(
     c: &mut Tx<DB>,
     (tenant, document): (TenantId, DocumentId),
@@ -318,9 +318,15 @@ pub async fn told_of<DB: Dialect>(
     let mut told = ToldOf::default();
     let by_document = [
         "SELECT count(*) AS n FROM ingestion_runs
-         WHERE tenant_id = $1 AND document_id = $2 AND source_uri <> 'purged://'",
+         WHERE tenant_id = $1 AND document_id = $2 AND source_uri <> 'purged://'
+           AND NOT EXISTS (SELECT 1 FROM document_versions v
+               JOIN ledger l ON l.document_id = v.document_id AND l.kind = 'purged'
+               WHERE v.id = ingestion_runs.version_id AND v.state <> 'canceled')",
         "SELECT count(*) AS n FROM uploads
-         WHERE tenant_id = $1 AND document_id = $2 AND filename <> 'purged'",
+         WHERE tenant_id = $1 AND document_id = $2 AND filename <> 'purged'
+           AND NOT EXISTS (SELECT 1 FROM document_versions v
+               JOIN ledger l ON l.document_id = v.document_id AND l.kind = 'purged'
+               WHERE v.run_id = uploads.run_id AND v.state <> 'canceled')",
     ];
     for sql in by_document {
         let row = query(sql).bind(tenant.as_uuid()).bind(document.as_uuid());
@@ -333,17 +339,26 @@ pub async fn told_of<DB: Dialect>(
         .bind(format!("%{document}%"));
     told.rows += Cells::<DB>(&row.fetch_one(&mut *c).await?).count("n")?;
     let Some((kb, uri)) = of else { return Ok(told) };
-    let by_address = [
+    let problems = query(
         "SELECT count(*) AS n FROM job_problems
          WHERE source_uri = $2 AND job_id IN (SELECT id FROM jobs WHERE kb_id = $1)",
+    )
+    .bind(kb.as_uuid())
+    .bind(uri.as_str());
+    told.rows += Cells::<DB>(&problems.fetch_one(&mut *c).await?).count("n")?;
+    let shown = query(
         "SELECT count(*) AS n FROM source_objects
          WHERE object_key = $2
-           AND source_id IN (SELECT id FROM ingestion_sources WHERE kb_id = $1)",
-    ];
-    for sql in by_address {
-        let row = query(sql).bind(kb.as_uuid()).bind(uri.as_str());
-        told.rows += Cells::<DB>(&row.fetch_one(&mut *c).await?).count("n")?;
-    }
+           AND source_id IN (SELECT id FROM ingestion_sources WHERE kb_id = $1)
+           AND NOT EXISTS (SELECT 1 FROM documents d
+               JOIN document_versions v ON v.document_id = d.id AND v.state <> 'canceled'
+               JOIN ledger l ON l.document_id = $3 AND l.kind = 'purged'
+               WHERE d.kb_id = $1 AND d.source_uri = $2)",
+    )
+    .bind(kb.as_uuid())
+    .bind(uri.as_str())
+    .bind(document.as_uuid());
+    told.rows += Cells::<DB>(&shown.fetch_one(&mut *c).await?).count("n")?;
     let rows = query("SELECT config FROM jobs WHERE purged AND kb_id = $1")
         .bind(kb.as_uuid())
         .fetch_all(c)

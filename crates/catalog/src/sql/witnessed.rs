@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::cells::{Cells, bytes, json, text};
 use super::dialect::Dialect;
-use super::mend::Owner;
+use super::mend::{Owner, free_number};
 use super::{Tx, metadata, witness};
 use crate::{ClaimSum, Error, Facts, Reached};
 
@@ -38,6 +38,7 @@ pub async fn row<DB: Dialect>(
     let kb = Cells::<DB>(&row).id("kb_id", model::KbId::from_uuid)?;
     unspoil_hashes::<DB>(c, version).await?;
     if let Some(reached) = &facts.reached {
+        free_number::<DB>(c, (kb, version), reached.number.into()).await?;
         set_reached::<DB>(c, version, reached).await?;
     }
     metadata::replace::<DB>(c, (kb, version), &facts.metadata).await?;

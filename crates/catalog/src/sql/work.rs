@@ -91,12 +91,22 @@ pub async fn remove<DB: Dialect>(c: &mut Tx<DB>, claim: &Claim) -> Result<(), Er
     Ok(())
 }
 
+/// What is to be done, where whoever took it could read all that goes with it.
+pub fn read_step<DB: Dialect>(row: &DB::Row) -> Result<Step, Error> {
+    let row = Cells::<DB>(row);
+    for count in ["attempts", "deliveries", "number"] {
+        row.small(count)?;
+    }
+    row.json("step")
+}
+
 pub fn read_claim<DB: Dialect>(row: &DB::Row) -> Result<Claim, Error> {
+    let step = read_step::<DB>(row)?;
     let row = Cells::<DB>(row);
     Ok(Claim {
         work: row.get("id")?,
         token: row.count("token")?,
-        step: row.json("step")?,
+        step,
         attempt: row.small("attempts")? + 1,
         unanswered: row
             .small("deliveries")?

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use catalog::{DocumentHead, Dossier, JobCount, Mend, Page, VersionFacts, replay};
-use model::{DocumentId, SourceOrder};
+use catalog::{
+    DocumentHead, Dossier, JobCount, Mend, NewUpload, Page, UploadEnd, VersionFacts, replay,
+};
+use model::{DocumentId, SourceOrder, SourceUri};
 use uuid::Uuid;
 
 use crate::World;
@@ -228,4 +230,53 @@ pub async fn a_document_takes_over_what_came_under_its_address(world: &World) {
     assert_eq!(catalog.miscounted(tenant).await.unwrap(), []);
     let again = world.admit("a.txt", "two").await;
     assert_eq!(again.document, first.document, "the address is its own");
+}
+
+pub async fn a_lost_upload_that_was_never_read_is_called_as_it_was(world: &World) {
+    let (catalog, tenant, kb) = (&world.catalog, world.place.tenant, world.place.kb);
+    let now = world.clock.now();
+    let mut admission = world.place.file("x", "one", now);
+    admission.source_uri = SourceUri::of_upload(&admission.content_hash);
+    admission.filename = "mill.md".into();
+    admission.media_type = Some("text/markdown".into());
+    let admitted = world.take(admission).await;
+    let upload = NewUpload {
+        kb,
+        object_key: "uploads/mill.md".into(),
+        filename: "mill.md".into(),
+        size: 3,
+        media_type: Some("text/markdown".into()),
+        initiated_by: None,
+        expires_at: now + Duration::from_secs(9),
+    };
+    let upload = catalog.create_upload(tenant, upload, now).await.unwrap();
+    let (document, run) = (admitted.document, admitted.run);
+    let end = UploadEnd::Admitted { document, run };
+    let finished = catalog.finish_upload(tenant, upload.id, end, now).await;
+    finished.unwrap();
+    let whole = dossier(world, document).await.versions.remove(0);
+    world
+        .vandalise_beyond_references("DELETE FROM document_versions")
+        .await;
+    let facts = VersionFacts {
+        id: whole.id,
+        kb,
+        generation: whole.generation,
+        run: whole.run,
+        number: None,
+        content_hash: whole.content_hash,
+        size: whole.size,
+        filename: "what its address ends in".into(),
+        order: whole.order.clone(),
+        state: whole.state,
+        root_hash: None,
+        created_at: whole.created_at,
+    };
+    let mended = catalog.mend(tenant, document, vec![Mend::Version(facts)], now);
+    mended.await.unwrap();
+    let now = dossier(world, document).await.versions.remove(0);
+    assert_eq!(
+        (now.filename, now.media_type, now.number),
+        (whole.filename, whole.media_type, whole.number)
+    );
 }

@@ -8,6 +8,7 @@ use testkit::{Clock, Place};
 mod admission;
 mod audit;
 mod awaited;
+mod canceled;
 mod flow;
 mod folder;
 mod generations;
@@ -20,12 +21,15 @@ mod operations;
 mod order;
 mod paused;
 mod purge;
+mod renamed;
 mod said;
 mod shared;
 mod standing;
 mod switched;
 mod unattended;
+mod under_way;
 mod units;
+mod unreadable;
 mod upgrades;
 mod world;
 
@@ -96,6 +100,9 @@ promises! {
     leases::work_that_went_missing_is_recreated_where_the_run_stands,
     leases::a_run_that_lost_its_version_is_not_waited_for,
     admission::a_number_is_not_given_twice_whatever_became_of_the_count,
+    unreadable::a_step_nobody_can_read_is_made_again_and_holds_up_no_other,
+    unreadable::a_step_that_can_never_be_read_ends_among_the_dead_letters,
+    unreadable::a_job_nobody_can_read_holds_up_no_other,
     unattended::a_run_is_claimed_by_itself_and_each_of_its_steps_once,
     unattended::a_run_nobody_is_at_is_found_and_says_why_it_waits,
     unattended::a_run_is_buried_only_while_nobody_is_at_it,
@@ -123,10 +130,10 @@ promises! {
     jobs::a_listing_that_was_taken_over_cannot_move_the_cursor,
     jobs::what_a_source_shows_no_more_is_found,
     jobs::a_job_tells_what_changed_and_what_was_let_go_is_not_current,
-    jobs::cancel_takes_what_only_the_job_brought,
-    jobs::a_run_that_ended_stays_as_it_ended_while_another_claims_it,
-    jobs::what_came_too_late_for_a_canceled_job_answers_after_all,
-    jobs::a_rollback_outlives_the_cancel_of_what_it_turned_back,
+    canceled::cancel_takes_what_only_the_job_brought,
+    canceled::a_run_that_ended_stays_as_it_ended_while_another_claims_it,
+    canceled::what_came_too_late_for_a_canceled_job_answers_after_all,
+    canceled::a_rollback_outlives_the_cancel_of_what_it_turned_back,
     missing::what_a_canceled_job_removed_answers_again,
     missing::a_removal_another_job_has_a_part_in_outlives_a_cancel,
     missing::what_came_after_a_removal_stays_when_it_is_taken_back,
@@ -134,9 +141,9 @@ promises! {
     awaited::a_job_waits_for_what_another_has_under_way_and_says_for_what,
     awaited::what_a_job_waited_for_is_its_own_when_the_other_is_canceled,
     awaited::a_failure_is_told_by_everyone_who_waited_and_taken_back_by_a_retry,
-    jobs::a_run_others_wait_for_survives_the_cancel_of_its_job,
-    jobs::a_cancel_gives_nobody_a_run_that_was_theirs_already,
-    jobs::a_cancel_beside_another_job_at_work_takes_nothing_of_it,
+    canceled::a_run_others_wait_for_survives_the_cancel_of_its_job,
+    canceled::a_cancel_gives_nobody_a_run_that_was_theirs_already,
+    canceled::a_cancel_beside_another_job_at_work_takes_nothing_of_it,
     jobs::what_stops_at_the_gate_of_a_paused_job_has_not_begun,
     jobs::a_paused_job_is_left_alone_until_it_is_resumed,
     paused::a_resumed_job_hastens_nothing_that_waits_for_anything_else,
@@ -151,6 +158,7 @@ promises! {
     operations::a_request_made_twice_is_answered_once,
     operations::a_purged_document_leaves_its_ledger_and_nothing_else,
     purge::what_outlives_a_purged_document_does_not_name_it,
+    purge::what_came_since_a_purge_began_is_no_residue_of_it,
     operations::an_original_is_free_when_no_version_refers_to_it,
     operations::an_original_is_kept_for_a_run_that_never_answered,
     operations::status_counts_what_there_is,
@@ -165,14 +173,25 @@ promises! {
     said::whoever_finds_a_version_that_was_copied_claims_the_copy_too,
     switched::a_job_tells_what_it_met_once_whatever_was_copied,
     switched::what_a_cancel_leaves_in_a_retired_generation_answers_in_the_serving_one,
+    switched::what_came_too_late_before_a_switch_answers_after_it_when_that_is_taken_back,
     switched::what_was_removed_before_a_switch_answers_after_it_when_that_is_taken_back,
+    switched::a_copy_that_failed_is_no_failure_of_a_job_that_met_the_document,
     noted::a_failed_version_is_noted_until_it_is_tried_again,
     noted::rows_that_were_changed_are_known_and_put_back,
     noted::a_document_that_was_changed_is_known_and_put_back,
     noted::a_run_that_was_changed_or_lost_is_known_and_put_back,
     noted::a_job_that_was_changed_or_lost_is_known_and_put_back,
     noted::a_note_that_names_nobody_is_dropped,
+    renamed::a_version_or_a_run_gets_its_own_id_back,
+    renamed::of_what_is_under_way_no_row_is_taken_for_another,
+    renamed::a_job_gets_its_own_id_back_with_all_it_counted,
+    renamed::a_knowledge_base_gets_back_its_own_id_or_its_note,
+    renamed::a_lost_version_gets_back_its_number_though_another_has_it,
+    renamed::a_note_of_nobody_is_known_and_goes,
+    renamed::a_document_has_one_note_of_its_row,
+    under_way::what_is_under_way_is_known_by_two_of_its_rows_and_goes_on,
     audit::putting_right_what_is_right_changes_nothing,
+    audit::a_lost_upload_that_was_never_read_is_called_as_it_was,
     audit::the_sources_order_of_a_version_is_told_thrice,
     audit::a_job_that_has_miscounted_is_told_and_put_right,
     audit::a_document_takes_over_what_came_under_its_address,

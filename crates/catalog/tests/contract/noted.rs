@@ -58,7 +58,7 @@ impl World {
         dossiers.flat_map(|d| d.versions).collect()
     }
 
-    async fn dossiers(&self) -> Vec<Dossier> {
+    pub async fn dossiers(&self) -> Vec<Dossier> {
         let (catalog, tenant) = (&self.catalog, self.place.tenant);
         every(|page| catalog.dossiers(tenant, page)).await.unwrap()
     }

@@ -124,3 +124,35 @@ pub async fn what_outlives_a_purged_document_does_not_name_it(world: &World) {
         Err(Error::Conflict { .. })
     ));
 }
+
+pub async fn what_came_since_a_purge_began_is_no_residue_of_it(world: &World) {
+    let (catalog, tenant, kb) = (&world.catalog, world.place.tenant, world.place.kb);
+    for (name, meanwhile) in [("a.txt", true), ("b.txt", false)] {
+        let first = world.job(name).await;
+        world.bring(&first, &[(name, "one")], true).await;
+        world.work_off().await;
+        let version = *world.answering().await.last().unwrap();
+        let document = catalog.version(tenant, version).await.unwrap().document;
+        let now = world.clock.pass(Duration::from_secs(1));
+        let uri = world.place.file(name, "", now).source_uri;
+        let removing = catalog.begin_purge(tenant, document, None, now);
+        let gone: Vec<_> = removing.await.unwrap().iter().map(|v| v.version).collect();
+        let shows_it_again = async || {
+            catalog.start_job(tenant, first.job, now).await.unwrap();
+            let claim = world.listing().await;
+            world.bring(&claim, &[(name, "two")], true).await;
+            world.work_off().await;
+        };
+        if meanwhile {
+            shows_it_again().await;
+        }
+        catalog.forget_versions(tenant, &gone).await.unwrap();
+        if !meanwhile {
+            shows_it_again().await;
+        }
+        let told = catalog.told_of(tenant, document, Some((kb, uri))).await;
+        assert_eq!(told.unwrap().rows, 0, "{name}");
+        assert_eq!(catalog.rows_left(&gone).await.unwrap(), 0, "{name}");
+    }
+    assert_eq!(world.answering().await.len(), 2, "both came again");
+}

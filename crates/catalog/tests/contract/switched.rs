@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use catalog::{DocumentRow, DocumentState, JobChanges, JobClaim, JobOutcome, Page};
+use catalog::{
+    Activated, DocumentRow, DocumentState, JobChanges, JobClaim, JobOutcome, Page, RunError,
+};
 use model::DocumentId;
 
 use crate::World;
@@ -131,4 +133,60 @@ pub async fn what_was_removed_before_a_switch_answers_after_it_when_that_is_take
     assert_eq!(world.answering().await.len(), 2);
     world.is_proven(document).await;
     world.is_as_noted("in the end").await;
+}
+
+pub async fn a_copy_that_failed_is_no_failure_of_a_job_that_met_the_document(world: &World) {
+    let files = [("a", "1"), ("b", "2")];
+    world.shows("first", &files).await;
+    let second = world.shows("second", &files).await;
+    let kb = begin(world).await;
+    fill(world, &kb).await;
+    for claim in world.claim(9).await {
+        let error = RunError {
+            code: "oops".into(),
+            message: "it did not work".into(),
+            hint: None,
+        };
+        let set_aside = world.catalog.set_aside(&claim, error, world.clock.now());
+        set_aside.await.unwrap();
+    }
+    let counters = world.shown(&second).await.counters;
+    assert_eq!(counters.runs_failed, 0);
+    world.vandalise("UPDATE jobs SET runs_failed = 7").await;
+    let tenant = world.place.tenant;
+    world.catalog.recount_met(tenant).await.unwrap();
+    assert_eq!(world.shown(&second).await.counters, counters);
+}
+
+pub async fn what_came_too_late_before_a_switch_answers_after_it_when_that_is_taken_back(
+    world: &World,
+) {
+    let first = world.job("first").await;
+    world.bring(&first, &[("a", "old")], true).await;
+    world.prepare(&world.one().await, 0).await;
+    let late = world.one().await;
+    let second = world.job("second").await;
+    world.bring(&second, &[("a", "new")], true).await;
+    world.work_off().await;
+    assert_eq!(world.activate(&late).await.unwrap(), Activated::Superseded);
+    let tenant = world.place.tenant;
+    let document = world.catalog.version(tenant, late.step.version()).await;
+    let document = document.unwrap().document;
+    world.switches().await;
+
+    world.clock.pass(Duration::from_secs(1));
+    assert_eq!(world.cancel(&second).await, 2, "with its copy");
+    assert_eq!(
+        world.row(document).await.state,
+        Some(DocumentState::Pending)
+    );
+    world.work_off().await;
+    let row = world.row(document).await;
+    assert_eq!(row.state, Some(DocumentState::Ready));
+    assert_eq!(row.content_hash, Some(model::ContentHash::of(b"old")));
+    assert_eq!(world.answering().await, [row.active.unwrap()]);
+    world.is_proven(document).await;
+    world.is_as_noted("made again").await;
+    world.cancel(&first).await;
+    assert!(world.answering().await.is_empty());
 }

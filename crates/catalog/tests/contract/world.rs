@@ -33,6 +33,21 @@ impl World {
         }
     }
 
+    /// The same, whatever refers to what is changed.
+    pub async fn vandalise_beyond_references(&self, sql: &'static str) {
+        if self.url.starts_with("sqlite") {
+            let mut connection = sqlx::SqliteConnection::connect(&self.url).await.unwrap();
+            let loosely = sqlx::query("PRAGMA foreign_keys = OFF");
+            loosely.execute(&mut connection).await.unwrap();
+            sqlx::query(sql).execute(&mut connection).await.unwrap();
+        } else {
+            let mut connection = sqlx::PgConnection::connect(&self.url).await.unwrap();
+            let loosely = sqlx::query("SET session_replication_role = replica");
+            loosely.execute(&mut connection).await.unwrap();
+            sqlx::query(sql).execute(&mut connection).await.unwrap();
+        }
+    }
+
     pub async fn admit(&self, name: &str, content: &str) -> Admitted {
         let now = self.clock.pass(Duration::from_secs(1));
         self.take(self.place.file(name, content, now)).await

@@ -96,12 +96,19 @@ impl Engine {
         let _still = self.still.write().await;
         let mut after = self.verify(tenant).await?;
         let mut told: Vec<(Disagreement, Told)> = Vec::new();
+        let mut before = Vec::new();
         for _ in 0..ROUNDS {
             let found = after.disagreements.clone();
-            let known = |one: &Disagreement| told.iter().any(|(told, _)| told == one);
-            if found.iter().all(known) {
+            let in_vain = |one: &Disagreement| {
+                let known = told.iter().any(|(told, _)| told == one);
+                known && matches!(one.remedy, Remedy::Nothing(_))
+            };
+            // What else was tried before is tried again where something has come right since: that
+            // may have been in its way.
+            if found == before || found.iter().all(in_vain) {
                 break;
             }
+            before.clone_from(&found);
             let log = self.mend_all(tenant, &found).await;
             for one in found {
                 if !told.iter().any(|(told, _)| *told == one) {
@@ -322,15 +329,18 @@ impl Log {
         };
         match finding.remedy {
             Remedy::Nothing(why) => Err(why.to_owned()),
+            Remedy::Renamed(_) => rows("gave it back the id by which all else knows it"),
             Remedy::Document => rows("wrote its row again, as its runs tell"),
             Remedy::Reunion(_) => rows("wrote its row again; what came in its place is its own"),
             Remedy::Version(_) => rows("wrote its row again, as ledger, run and index tell"),
             Remedy::Run(_) => rows("wrote its run again, as its version tells"),
+            Remedy::UnderWay(_) => rows("wrote its rows again, so that its work goes on"),
             Remedy::NotedRun(_) => rows("wrote its run again, as it was noted, or noted it again"),
             Remedy::Claim(_) => rows("wrote the job's claim again, as its run tells"),
             Remedy::Witness(_) => rows("noted it again, as its rows tell"),
             Remedy::Witnessed(_) => rows("wrote its rows again, as they were noted"),
             Remedy::Claims(_) => rows("looked for the one claim that makes all as they were noted"),
+            Remedy::Work(_) => rows("put what is to be done for it into the queue again"),
             Remedy::Removal => rows("wrote again when it was removed, as the ledger tells"),
             Remedy::Noted => rows("wrote its row again, as it was noted, or noted it again"),
             Remedy::Filterable(_) => rows("wrote again what filters look up"),

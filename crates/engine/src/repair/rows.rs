@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use catalog::{
-    ActivationCause, DocumentHead, Dossier, Mend, RunFacts, RunFile, Served, VersionFacts,
-    VersionState, replay,
+    ActivationCause, DocumentHead, Dossier, Mend, RunFacts, RunFile, Served, UnderWay,
+    VersionFacts, VersionState, replay,
 };
 use chrono::{DateTime, Utc};
 use index::Space;
@@ -26,6 +26,12 @@ impl Engine {
         let served = replay(&dossier.ledger);
         let mut mends = Vec::new();
         let mut remade = BTreeSet::new();
+        // First: everything else is told of a row by its own id.
+        for remedy in remedies {
+            if let Remedy::Renamed(one) = remedy {
+                mends.push(Mend::Renamed(*one));
+            }
+        }
         if remedies.contains(&Remedy::Document) {
             mends.extend(head(&dossier));
         }
@@ -66,6 +72,9 @@ impl Engine {
                 .into_iter()
                 .map(Mend::Witnessed),
         );
+        for version in under_way(remedies) {
+            mends.extend(self.under_way(tenant, &dossier, version).await?);
+        }
         for remedy in remedies {
             match remedy {
                 Remedy::Run(version) => mends.extend(run_of(&dossier, *version)),
@@ -82,6 +91,7 @@ impl Engine {
             match remedy {
                 Remedy::Claims(version) => mends.push(Mend::Claims(*version)),
                 Remedy::Witness(version) => mends.push(Mend::Witness(*version)),
+                Remedy::Work(version) => mends.push(Mend::Work(*version)),
                 _ => {}
             }
         }
@@ -99,8 +109,26 @@ impl Engine {
             let now = self.parts.clock.now();
             let catalog = &self.parts.catalog;
             catalog.mend(tenant, document, mends, now).await?;
+            self.work_added();
         }
         Ok(remade)
+    }
+
+    async fn under_way(
+        &self,
+        tenant: TenantId,
+        dossier: &Dossier,
+        version: VersionId,
+    ) -> Result<Option<Mend>, Error> {
+        let Some((kb, source_uri)) = dossier.kb().zip(dossier.source_uri()) else {
+            return Ok(None);
+        };
+        let kb = self.parts.catalog.kb(tenant, kb).await?;
+        Ok(Some(Mend::UnderWay(UnderWay {
+            version,
+            source_uri,
+            config: self.run_config(&kb),
+        })))
     }
 
     /// What is known of a version: the ledger's word first, then its run's, then its own. Of the
@@ -168,7 +196,10 @@ impl Engine {
                     .filter(|state| *state == VersionState::Superseded)
                     .unwrap_or(VersionState::Ready),
                 Some(_) => VersionState::Ready,
-                None => row.map_or_else(|| stands(noted), |row| row.state),
+                // Where it was noted that it has ended, its run tells how.
+                None => row
+                    .filter(|row| row.told().is_none() || !row.state.is_under_way())
+                    .map_or_else(|| stands(noted), |row| row.state),
             },
             root_hash: match told {
                 Some(told) => told.root_hash,
@@ -211,6 +242,14 @@ fn is_finished(state: VersionState) -> bool {
 fn versions(remedies: &[Remedy]) -> BTreeSet<VersionId> {
     let of = |remedy: &Remedy| match remedy {
         Remedy::Version(version) => Some(*version),
+        _ => None,
+    };
+    remedies.iter().filter_map(of).collect()
+}
+
+fn under_way(remedies: &[Remedy]) -> BTreeSet<VersionId> {
+    let of = |remedy: &Remedy| match remedy {
+        Remedy::UnderWay(version) => Some(*version),
         _ => None,
     };
     remedies.iter().filter_map(of).collect()
@@ -303,7 +342,9 @@ fn run_of(dossier: &Dossier, version: VersionId) -> Option<Mend> {
         status: ended(row.state, known.map(|run| run.status)),
         superseded: row.state == VersionState::Superseded,
         order: Some(row.order.clone()),
-        created_at: fallback.or(told.map(|row| row.opened_at))?,
+        created_at: fallback
+            .or(told.map(|row| row.opened_at))
+            .unwrap_or(row.created_at),
         chunks_created: row.chunks,
         stands_in: known.is_none_or(|run| run.stands_in),
         unclaimed: None,

@@ -78,6 +78,7 @@ fn together(mut parts: Vec<(Tenant, Verified)>) -> Verified {
         digest: ContentHash::of_fields(fields.map(String::as_bytes)),
         documents: 0,
         chunks: 0,
+        work: 0,
         disagreements: Vec::new(),
         leftovers: Vec::new(),
         tenants: Vec::with_capacity(parts.len()),
@@ -86,6 +87,7 @@ fn together(mut parts: Vec<(Tenant, Verified)>) -> Verified {
     for (Tenant { name, .. }, found) in parts {
         all.documents += found.documents;
         all.chunks += found.chunks;
+        all.work += found.work;
         all.leftovers.extend(found.leftovers);
         all.unowned.extend(found.unowned);
         let named = |one: Disagreement| one.of_tenant(&name);

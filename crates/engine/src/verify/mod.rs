@@ -13,13 +13,19 @@ mod index_side;
 
 mod objects_side;
 
+mod pending;
+
 mod rows;
+
+mod under_way;
 
 mod witness;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use catalog::{Dossier, JobCount, Kb, Miscounted, MiscountedJob, Page, VersionFile, replay};
+use catalog::{
+    Dossier, JobCount, Kb, Miscounted, MiscountedJob, Page, Renamed, VersionFile, replay,
+};
 use index::{Space, SpaceAudit, VersionAudit};
 use model::{ContentHash, DocumentId, KbId, RunId, SourceUri, TenantId, VersionId};
 
@@ -34,6 +40,9 @@ pub struct Verified {
     pub digest: ContentHash,
     pub documents: u64,
     pub chunks: u64,
+    /// What was still to be done when it began, when it ended, or was done meanwhile: none where the
+    /// digest is of all that was asked for.
+    pub work: u64,
     pub disagreements: Vec<Disagreement>,
     /// Objects nothing refers to: no harm, and no use.
     pub leftovers: Vec<String>,
@@ -99,6 +108,8 @@ impl Disagreement {
 /// What would put a disagreement right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remedy {
+    /// A row's own id.
+    Renamed(Renamed),
     /// Nothing that is stored could.
     Nothing(&'static str),
     /// The document's row, from its runs.
@@ -108,6 +119,8 @@ pub(crate) enum Remedy {
     /// A version's row, from the ledger, its run and the index.
     Version(VersionId),
     Run(VersionId),
+    /// Its row and its run, so that its work goes on.
+    UnderWay(VersionId),
     /// A run as it was noted, or its note as the run has it.
     NotedRun(RunId),
     /// The claim of the job that brought it, as its run tells.
@@ -125,6 +138,8 @@ pub(crate) enum Remedy {
     Witnessed(VersionId),
     /// The one claim that is not as it was noted.
     Claims(VersionId),
+    /// What the queue lacks of a version under way.
+    Work(VersionId),
     /// What answered when, from the ledger.
     Activations,
     /// The version made again from its original.
@@ -161,6 +176,13 @@ struct Recorded {
     originals: BTreeSet<ContentHash>,
 }
 
+fn own_ids(dossier: &Dossier) -> impl Iterator<Item = VersionId> {
+    dossier.renamed.iter().filter_map(|one| match one {
+        Renamed::Version { was, .. } => Some(*was),
+        Renamed::Run { .. } => None,
+    })
+}
+
 /// What a document's rows, records and objects came to.
 struct Looked {
     lines: Vec<Vec<u8>>,
@@ -194,6 +216,7 @@ struct Round<'a> {
 impl Engine {
     /// Reads everything of a tenant from the stores themselves.
     pub async fn verify(&self, tenant: TenantId) -> Result<Verified, Error> {
+        let before = self.pending(tenant).await?;
         // As they were noted: a changed row must not make everything else look wrong.
         let noted = self.parts.catalog.noted_kbs(tenant).await?;
         let known = noted.iter().filter_map(|one| one.known(tenant));
@@ -209,6 +232,8 @@ impl Engine {
                     recorded.versions.insert(one.version);
                     recorded.originals.extend(one.content_hash);
                 }
+                // What was made of one that goes by another id is nobody else's.
+                recorded.versions.extend(own_ids(&dossier));
                 let seen = round.look(&dossier).await?;
                 looked.insert(dossier.document, seen);
             }
@@ -224,7 +249,11 @@ impl Engine {
         let mut others: Vec<Disagreement> = noted.iter().filter_map(witness::kb).collect();
         others.extend(astray);
         others.extend(self.miscounted(tenant).await?);
-        Ok(sum_up(looked, others, unowned))
+        let after = self.pending(tenant).await?;
+        Ok(Verified {
+            work: before.until(&after),
+            ..sum_up(looked, others, unowned)
+        })
     }
 
     /// What status and jobs tell, against the rows they count, both as of one moment.
@@ -370,7 +399,8 @@ impl<'a> Round<'a> {
             let original = engine.check_original_of(self.tenant, version, content);
             let original = original.await?;
             looked.found.extend(original);
-            if version.is_finished() {
+            // Of what is under way no store need have anything yet.
+            if version.is_finished() && !dossier.is_under_way(version) {
                 self.look_at_version(dossier, version, &mut looked).await?;
             }
         }
@@ -512,6 +542,7 @@ fn sum_up(
         digest,
         documents,
         chunks,
+        work: 0,
         disagreements: found.chain(others).collect(),
         leftovers: unowned.iter().map(Key::to_string).collect(),
         tenants: Vec::new(),

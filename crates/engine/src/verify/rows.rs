@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use catalog::{
-    ActivationCause, ActivationFile, Dossier, LedgerEntry, LedgerKind, RunFile, Served, UnitState,
-    VersionFile, VersionState, metadata_pairs, replay,
+    ActivationCause, ActivationFile, Dossier, LedgerEntry, LedgerKind, Renamed, RunFile, Served,
+    UnitState, VersionFile, VersionState, metadata_pairs, replay,
 };
 use model::{ContentHash, RunStatus, VersionId};
 
-use super::{Disagreement, Remedy, witness};
+use super::{Disagreement, Remedy, under_way, witness};
 
 const LEDGER: Remedy =
     Remedy::Nothing("the ledger is the witness: nothing that is stored can take its place");
@@ -21,6 +21,15 @@ pub fn check(dossier: &Dossier) -> Vec<Disagreement> {
             _ => Remedy::Nothing("restore a backup"),
         };
         found.say(None, unreadable(table), remedy);
+    }
+    for one in &dossier.renamed {
+        let (version, what) = match one {
+            Renamed::Version { was, .. } => {
+                (Some(*was), "its row among the versions goes by another id")
+            }
+            Renamed::Run { .. } => (None, "a run of it goes by another id"),
+        };
+        found.say(version, what, Remedy::Renamed(*one));
     }
     found.0.extend(witness::runs(dossier));
     if let Some(what) = broken_chain(&dossier.ledger) {
@@ -143,7 +152,10 @@ fn head(dossier: &Dossier, served: &[Served], found: &mut Findings) {
         found.say(Some(run.version), what, Remedy::Run(run.version));
     }
     let newest = dossier.versions.iter().max_by_key(|version| version.number);
-    let gone = |id: VersionId| dossier.version(id).is_none() && !dossier.unread.contains(&id);
+    let gone = |id: VersionId| {
+        let is_there = dossier.version(id).is_some() || dossier.is_renamed(id);
+        !is_there && !dossier.unread.contains(&id)
+    };
     if head.latest.map_or(newest.is_some(), gone) {
         found.say(None, "its newest version is not there", Remedy::Document);
     }
@@ -240,6 +252,9 @@ fn versions(dossier: &Dossier, served: Option<&[Served]>, found: &mut Findings) 
     recorded.dedup_by_key(|one| one.version);
     let mut missing = BTreeSet::new();
     for one in &recorded {
+        if dossier.is_renamed(one.version) {
+            continue;
+        }
         if dossier.version(one.version).is_none() && missing.insert(one.version) {
             let what = match dossier.unread.contains(&one.version) {
                 true => UNREAD,
@@ -260,7 +275,10 @@ fn versions(dossier: &Dossier, served: Option<&[Served]>, found: &mut Findings) 
     for version in &dossier.versions {
         let told = recorded.iter().rev().find(|one| one.version == version.id);
         version_row(dossier, version, told.copied(), found);
-        found.0.extend(witness::check(version));
+        // Of what is under way nothing is noted yet.
+        if !dossier.is_under_way(version) {
+            found.0.extend(witness::check(version));
+        }
     }
 }
 
@@ -272,18 +290,26 @@ fn version_row(
 ) {
     let id = Some(version.id);
     let run = dossier.runs.iter().find(|run| run.id == version.run);
+    let under_way = dossier.is_under_way(version);
+    let finished = version.is_finished() && !under_way;
+    if under_way {
+        found.0.extend(under_way::check(dossier, version));
+    }
     let mut wrong = |what, remedy| found.say(id, what, remedy);
     if Some(version.kb) != dossier.kb() {
         let what = "its version is in another knowledge base";
         wrong(what, Remedy::Version(version.id));
     }
     match run {
+        // Named for what it is.
+        None if under_way && dossier.renamed_live_run(version).is_some() => {}
         None if dossier.run_of(version.id).is_some() => {
             wrong(
                 "it says another run brought it",
                 Remedy::Version(version.id),
             );
         }
+        None if under_way => {}
         None => wrong("its run is gone", Remedy::Run(version.id)),
         Some(run)
             if run.version != version.id
@@ -305,16 +331,13 @@ fn version_row(
             };
             wrong("its run brought other bytes", remedy);
         }
-        Some(run) if version.is_finished() && run.status != RunStatus::Succeeded => {
+        Some(run) if finished && run.status != RunStatus::Succeeded => {
             wrong(
                 "it is finished, and its run says otherwise",
                 Remedy::Run(version.id),
             );
         }
-        Some(run)
-            if version.is_finished()
-                && run.superseded != (version.state == VersionState::Superseded) =>
-        {
+        Some(run) if finished && run.superseded != (version.state == VersionState::Superseded) => {
             let what = "its run does not say whether it was overtaken";
             wrong(what, Remedy::Run(version.id));
         }
@@ -323,6 +346,16 @@ fn version_row(
             wrong(what, Remedy::Claim(version.id));
         }
         Some(_) => {}
+    }
+    // Only while its run lives: what has ended needs nothing more.
+    if run.is_some_and(|run| matches!(run.status, RunStatus::Queued | RunStatus::Running)) {
+        if version.unread_steps > 0 {
+            let what = "what is to be done for it cannot be read";
+            wrong(what, Remedy::Work(version.id));
+        } else if version.is_stranded() {
+            let what = "it is under way, and nothing is left to be done for it";
+            wrong(what, Remedy::Work(version.id));
+        }
     }
     let run_order = run.and_then(|run| run.order.as_ref());
     // Both came with one release: a run that tells it has a version with a sum, and the other way
@@ -345,7 +378,7 @@ fn version_row(
             wrong(what, Remedy::Version(version.id));
         }
     }
-    if version.is_finished() {
+    if finished {
         if let Some(what) = miscounted(version) {
             wrong(what, Remedy::Rework(version.id));
         } else if run.is_some_and(|run| made_others(dossier, version, run)) {

@@ -17,6 +17,10 @@ pub fn check(version: &VersionFile) -> Vec<Disagreement> {
         None if ended => say("what was noted of it is gone", again),
         // Of what is under way nothing is noted yet.
         None => Vec::new(),
+        Some(_) if version.state.is_under_way() && version.told().is_some() => {
+            let what = "it has ended, and its row says it is under way";
+            say(what, Remedy::Version(version.id))
+        }
         Some(_) if !ended => Vec::new(),
         Some(_) => match version.told() {
             None => say("what was noted of it was changed", again),
@@ -120,6 +124,9 @@ pub fn document(dossier: &Dossier) -> Vec<Disagreement> {
             found
         }
     };
+    if dossier.noted_astray && dossier.noted.is_some() {
+        found.push("a note of its row names another");
+    }
     if dossier.noted_removals.iter().any(|one| !one.stand()) {
         found.push("which jobs have a part in its removal is not as it was noted");
     }
@@ -131,6 +138,8 @@ pub fn document(dossier: &Dossier) -> Vec<Disagreement> {
 pub fn kb(one: &NotedKb) -> Option<Disagreement> {
     let what = match (&one.now, &one.noted) {
         (Now::Is(now), Some(Told::Was(noted))) if now == noted => return None,
+        (Now::Gone, _) if one.goes_by.is_some() => "the row of a knowledge base goes by another id",
+        (Now::Gone, _) if one.of_nobody => "nothing but a note tells of a knowledge base",
         (Now::Gone, _) => "the row of a knowledge base is gone",
         (Now::Is(_) | Now::Unreadable, Some(Told::Was(_))) => {
             "a knowledge base or one of its generations is not as it was noted"
@@ -144,6 +153,7 @@ pub fn kb(one: &NotedKb) -> Option<Disagreement> {
     };
     let remedy = match one.facts() {
         Some(_) => Remedy::KbRows,
+        None if one.of_nobody => Remedy::KbRows,
         None => Remedy::Nothing("restore a backup"),
     };
     let name = one.facts().map(|facts| facts.name.clone());
@@ -155,7 +165,14 @@ pub fn kb(one: &NotedKb) -> Option<Disagreement> {
 
 /// Every run of a document that has ended, and those that were noted and are not there.
 pub fn runs(dossier: &Dossier) -> Vec<Disagreement> {
-    dossier.noted_runs.iter().flat_map(run).collect()
+    // What has not ended is named for that, and nothing is noted of it yet.
+    let under_way = |one: &&NotedRun| {
+        let of = |version: &&VersionFile| version.run == one.run;
+        let version = dossier.versions.iter().find(of);
+        version.is_some_and(|version| dossier.is_under_way(version))
+    };
+    let ended = dossier.noted_runs.iter().filter(|one| !under_way(one));
+    ended.flat_map(run).collect()
 }
 
 fn run(one: &NotedRun) -> Vec<Disagreement> {

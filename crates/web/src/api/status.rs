@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::auth::{Manage, May, Principal, Reach, Read};
+use crate::auth::{Manage, May, Reach, Read};
 use crate::gateway::Gateway;
 use crate::ops::INDEX_STOPPED;
 use crate::problem::Problem;
@@ -102,7 +102,7 @@ pub struct VerifiedView {
     /// Each by itself, where it was of several: only whoever runs the server is told of others.
     #[schema(value_type = Vec<Object>)]
     pub tenants: Vec<OfTenant>,
-    /// Steps in the queue, which the digest does not cover yet.
+    /// Steps and listings under way while it was read, which the digest may not cover.
     pub work: u64,
     pub checked_at: DateTime<Utc>,
 }
@@ -120,29 +120,20 @@ async fn verify(
         Reach::Tenant => engine.verify(who.tenant).await?,
         Reach::Folder => engine.verify_all().await?,
     };
-    Ok(Json(view(&gateway, &who, found).await?))
+    Ok(Json(view(&gateway, found)))
 }
 
-async fn view(
-    gateway: &Gateway,
-    who: &Principal,
-    found: engine::Verified,
-) -> Result<VerifiedView, Problem> {
-    let (catalog, now) = (gateway.catalog(), gateway.now());
-    let queue = match who.reach {
-        Reach::Tenant => catalog.status(who.tenant, now).await?.queue,
-        Reach::Folder => catalog.queue_depth(now).await?,
-    };
-    Ok(VerifiedView {
+fn view(gateway: &Gateway, found: engine::Verified) -> VerifiedView {
+    VerifiedView {
         digest: found.digest.to_string(),
         documents: found.documents,
         chunks: found.chunks,
         disagreements: found.disagreements,
         leftovers: found.leftovers,
         tenants: found.tenants,
-        work: queue.ready + queue.leased + queue.waiting,
+        work: found.work,
         checked_at: gateway.now(),
-    })
+    }
 }
 
 /// What a repair did about each disagreement, and how things stand after it.
@@ -175,6 +166,6 @@ async fn repair(
         findings: done.findings,
         leftovers_deleted: done.leftovers_deleted,
         leftovers_kept: done.leftovers_kept,
-        after: view(&gateway, &who, done.after).await?,
+        after: view(&gateway, done.after),
     }))
 }
