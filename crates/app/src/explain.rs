@@ -98,6 +98,9 @@ fn usual_hint(error: &anyhow::Error) -> &'static str {
             "restore a backup into another folder (`gristmill restore`), or put catalog.db back"
         }
         (Some(ErrorKind::IsADirectory), _) => "name a file; `gristmill ingest` takes folders",
+        (_, Some(catalog::Error::Open { url, .. })) if url.starts_with("sqlite://") => {
+            "check that there is room on the disk, and who may read and write the data folder"
+        }
         (_, Some(catalog::Error::Open { .. })) => "check catalog.url and that the server runs",
         _ => "`--help` says what a command takes; -v says more of what happened",
     }
@@ -134,5 +137,20 @@ mod tests {
             text,
             "error: cannot ingest: the disk is full\nhint: free some space"
         );
+    }
+
+    #[test]
+    fn of_a_catalog_in_a_file_no_server_is_asked_for() {
+        let unopened = |url: &str| {
+            let url = url.to_owned();
+            let why = "disk I/O error".to_owned();
+            anyhow::Error::new(catalog::Error::Open { url, why })
+        };
+        let (file, server) = (
+            unopened("sqlite://data/catalog.db"),
+            unopened("postgres://…"),
+        );
+        assert!(hint(&file).contains("room on the disk"));
+        assert!(hint(&server).contains("that the server runs"));
     }
 }

@@ -233,8 +233,15 @@ impl Folder {
             .context("cannot see how much room is left on the disk")?;
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
     }
+
+    /// Whether nothing durable can be written any more.
+    pub fn is_full(&self) -> bool {
+        self.free_bytes().is_ok_and(|free| free < FULL)
+    }
 }
 
+/// With less than this nothing durable can be written any more.
+const FULL: u64 = 4 << 20;
 const CATALOG: &str = "catalog.db";
 /// The folder of the index's store.
 pub const INDEX: &str = "index";

@@ -17,7 +17,7 @@ use web::auth::{Keys, Reach, password};
 use web::{Gateway, Parts, Settings};
 
 use crate::config::{self, Config};
-use crate::explain::Hinted;
+use crate::explain::{Hinted, said_hint};
 use crate::folder::{Folder, INDEX, Lock, OBJECTS};
 use crate::{embedding, identity, reranking, secrets};
 
@@ -48,6 +48,11 @@ const TOKEN_LIFE: TimeDelta = TimeDelta::days(30);
 impl House {
     /// Opens everything in a folder that is ours.
     pub async fn open(folder: &Folder, lock: Lock, config: &Config) -> anyhow::Result<Self> {
+        let opened = Self::open_parts(folder, lock, config).await;
+        opened.map_err(|error| blame_full_disk(error, folder))
+    }
+
+    async fn open_parts(folder: &Folder, lock: Lock, config: &Config) -> anyhow::Result<Self> {
         let in_folder = config.catalog.url.is_empty();
         if in_folder {
             folder.refuse_without_catalog()?;
@@ -169,6 +174,18 @@ impl House {
         let closed = self.index.close().await;
         drop(self.lock);
         closed.context("the index could not be closed")
+    }
+}
+
+/// On a full disk stores fail to open in words of their own (SQLite: `disk I/O error`). Where
+/// somebody knew more of the case, that is said.
+fn blame_full_disk(error: anyhow::Error, folder: &Folder) -> anyhow::Error {
+    match said_hint(&error).is_none() && folder.is_full() {
+        true => error.context(Hinted::new(
+            "the disk is full",
+            "free some space on the disk",
+        )),
+        false => error,
     }
 }
 

@@ -40,6 +40,7 @@ struct Job {
     status: String,
     error: Option<String>,
     progress: Option<Passed>,
+    counters: serde_json::Value,
     pace: Option<Pace>,
     standing: Standing,
 }
@@ -150,9 +151,6 @@ async fn count(folder: Folder) -> anyhow::Result<u64> {
     Ok(counting.await?)
 }
 
-/// With less than this nothing durable can be written any more.
-const FULL: u64 = 4 << 20;
-
 /// Waits until the job has nothing left to do.
 async fn follow(
     client: &Client,
@@ -164,7 +162,7 @@ async fn follow(
     let data = folder::Folder::create(data)?;
     let mut waiting = Waiting::default();
     loop {
-        if data.free_bytes()? < FULL {
+        if data.is_full() {
             return Err(hinted(
                 "the disk is full",
                 "free some space and ingest again; what was taken in is kept",
@@ -172,7 +170,8 @@ async fn follow(
         }
         let job: Job = client.get(&format!("/v1/jobs/{job}")).await?;
         if let Some(passed) = &job.progress {
-            progress.at(passed, job.pace.as_ref());
+            let failed = super::jobs::failed(&job.counters);
+            progress.at(passed, failed, job.pace.as_ref());
         }
         telling.go_on(client).await?;
         match job.status.as_str() {

@@ -22,7 +22,7 @@ pub struct Progress {
     parsed: ProgressBar,
     embedded: ProgressBar,
     /// The total: only this one says how fast it goes, because only it ends the waiting.
-    ready: ProgressBar,
+    done: ProgressBar,
     /// Where there is no terminal: when the last line was written.
     lines: Option<Mutex<Instant>>,
 }
@@ -51,36 +51,40 @@ impl Progress {
             taken_in: bar("taken in", STAGE),
             parsed: bar("parsed", STAGE),
             embedded: bar("embedded", STAGE),
-            ready: bar("ready", TOTAL),
+            done: bar("done", TOTAL),
             lines: (!terminal).then(|| Mutex::new(Instant::now())),
         }
     }
 
-    pub fn at(&self, passed: &Passed, pace: Option<&Pace>) {
-        let pace = pace.map(web::pace::words).unwrap_or_default();
+    /// `failed` of those that ended have failed or were refused.
+    pub fn at(&self, passed: &Passed, failed: u64, pace: Option<&Pace>) {
+        let failed = (failed > 0).then(|| format!("{failed} of them failed"));
+        let told = failed.into_iter().chain(pace.map(web::pace::words));
+        let told: Vec<String> = told.filter(|part| !part.is_empty()).collect();
+        let told = told.join("; ");
         self.taken_in.set_position(passed.taken_in);
         self.parsed.set_position(passed.parsed);
         self.embedded.set_position(passed.embedded);
-        self.ready.set_position(passed.ended);
-        self.ready.set_message(pace.clone());
+        self.done.set_position(passed.ended);
+        self.done.set_message(told.clone());
         let Some(last) = &self.lines else { return };
         let mut last = last.lock().expect("nothing panics while it holds the time");
         if last.elapsed() >= EVERY {
             *last = Instant::now();
-            let total = self.ready.length().unwrap_or(0);
+            let total = self.done.length().unwrap_or(0);
             let Passed {
                 taken_in,
                 parsed,
                 embedded,
                 ended,
             } = passed;
-            let pace = if pace.is_empty() {
-                pace
+            let told = if told.is_empty() {
+                told
             } else {
-                format!("; {pace}")
+                format!("; {told}")
             };
             eprintln!(
-                "of {total}: {taken_in} taken in, {parsed} parsed, {embedded} embedded, {ended} ready{pace}"
+                "of {total}: {taken_in} taken in, {parsed} parsed, {embedded} embedded, {ended} done{told}"
             );
         }
     }
@@ -89,12 +93,12 @@ impl Progress {
     pub fn tell(&self, line: &str) {
         match self.lines {
             Some(_) => eprintln!("{line}"),
-            None => self.ready.println(line),
+            None => self.done.println(line),
         }
     }
 
     pub fn finish(&self) {
-        for bar in [&self.taken_in, &self.parsed, &self.embedded, &self.ready] {
+        for bar in [&self.taken_in, &self.parsed, &self.embedded, &self.done] {
             bar.finish_and_clear();
         }
     }
