@@ -14,6 +14,7 @@ use roaring::RoaringBitmap;
 use slatedb::{Db, DbSnapshot, ErrorKind, WriteBatch};
 use tokio::sync::Mutex;
 
+use crate::birth::Births;
 use crate::codec::encode_samples;
 use crate::delta::Samples;
 use crate::key::{self, Number};
@@ -41,6 +42,8 @@ struct State {
     numbers: ByFingerprint<Number>,
     /// `numbers` holds every series there is: one that is not in it is new.
     complete: bool,
+    /// Of pages that were written to.
+    births: BTreeMap<Page, Births>,
 }
 
 /// A batch in the making, with what becomes true once it is written.
@@ -48,6 +51,8 @@ pub(crate) struct Draft {
     pub batch: WriteBatch,
     pub meta: Meta,
     fresh: ByFingerprint<Number>,
+    /// Of every page it writes to.
+    births: BTreeMap<Page, Births>,
     pairs: BTreeMap<Vec<u8>, RoaringBitmap>,
 }
 
@@ -62,6 +67,7 @@ impl Slate {
                 meta,
                 complete: numbers.is_some(),
                 numbers: numbers.unwrap_or_default(),
+                births: BTreeMap::new(),
             }),
         })
     }
@@ -78,6 +84,7 @@ impl Slate {
             };
             numbers.push(number);
         }
+        draft.births = self.births(state, &numbers).await?;
         let numbered = delta.samples.iter();
         draft.add_samples(numbered.map(|(place, sample)| (numbers[*place as usize], *sample)));
         draft.finish();
@@ -95,9 +102,39 @@ impl Slate {
         Ok(number)
     }
 
+    /// When the series of these pages began, as far as it is known before this flush.
+    async fn births(
+        &self,
+        state: &State,
+        numbers: &[Number],
+    ) -> Result<BTreeMap<Page, Births>, Error> {
+        let mut pages: Vec<Page> = numbers.iter().copied().map(Page::of).collect();
+        pages.sort_unstable();
+        pages.dedup();
+        let is_new = |number: Number| number.0 >= state.meta.next_number;
+        let mut births = BTreeMap::new();
+        for page in pages {
+            let known = match state.births.get(&page) {
+                Some(known) => known.clone(),
+                None if is_new(page.number(0)) => Births::unknown(),
+                None => Births::read(&self.db, page).await?,
+            };
+            births.insert(page, known);
+        }
+        for number in numbers.iter().filter(|number| is_new(**number)) {
+            let of_page = births.entry(Page::of(*number));
+            of_page.or_insert_with(Births::unknown).add(*number);
+        }
+        Ok(births)
+    }
+
     async fn write(&self, draft: Draft, state: &mut State) -> Result<u64, Error> {
         let Draft {
-            batch, meta, fresh, ..
+            batch,
+            meta,
+            fresh,
+            births,
+            ..
         } = draft;
         #[expect(clippy::disallowed_methods, reason = "this is the flush")]
         let written = durable::effect("series.flush", self.db.write(batch)).await?;
@@ -106,6 +143,10 @@ impl Slate {
             state.complete = false;
         }
         state.numbers.extend(fresh);
+        if state.births.len() + births.len() > REMEMBERED / page::SERIES {
+            state.births.clear();
+        }
+        state.births.extend(births);
         state.meta = meta;
         let horizon = state.meta.horizon(Tier::Samples);
         self.horizon.store(horizon, Ordering::Relaxed);
@@ -167,6 +208,7 @@ impl Draft {
                 ..meta.clone()
             },
             fresh: ByFingerprint::default(),
+            births: BTreeMap::new(),
             pairs: BTreeMap::new(),
         }
     }
@@ -199,13 +241,15 @@ impl Draft {
         placed.sort_by_key(|(bucket, number, _)| (*bucket, *number));
         let record = |of: &(Bucket, Number, Sample)| (of.0, Page::of(of.1));
         for together in placed.chunk_by(|a, b| record(a) == record(b)) {
+            let (bucket, at) = record(&together[0]);
+            let births = self.births.get_mut(&at).expect("read for every page");
             let mut page = page::empty();
             for of_one in together.chunk_by(|a, b| a.1 == b.1) {
                 let samples = of_one.iter().map(|(_, _, sample)| *sample).collect();
                 let samples = encode_samples(&latest_of_each(samples, |sample| sample.at));
                 page::push(&mut page, page::place(of_one[0].1), &samples);
+                births.note(of_one[0].1, bucket);
             }
-            let (bucket, at) = record(&together[0]);
             self.batch.merge(key::samples(bucket, at), page);
         }
     }
@@ -220,6 +264,11 @@ impl Draft {
     fn finish(&mut self) {
         for (pair, numbers) in std::mem::take(&mut self.pairs) {
             self.batch.merge(pair, encode_bitmap(&numbers));
+        }
+        for (page, births) in self.births.iter_mut().filter(|(_, births)| births.changed) {
+            self.batch.put(key::births(*page), births.encode());
+            // Remembered once the store has it.
+            births.changed = false;
         }
         self.batch.put(key::META, self.meta.encode());
     }

@@ -5,6 +5,7 @@
 //! f  fingerprint (16)                the number of a series
 //! s  number (4)                      the labels of a series
 //! i  label NUL value NUL             the numbers of the series that carry it, a bitmap
+//! b  page (4)                        since when neighbouring series hold anything
 //! p  tier (1) bucket (4) page (4)    the samples of neighbouring series in one bucket of time
 //! ```
 //! Numbers are big-endian. A bucket is one range of keys: to drop it is to drop a range.
@@ -55,6 +56,12 @@ pub(crate) fn value_of<'k>(key: &'k [u8], name: &str) -> Option<&'k str> {
     std::str::from_utf8(rest).ok()
 }
 
+pub(crate) fn births(page: Page) -> [u8; 5] {
+    let mut key = [b'b'; 5];
+    key[1..].copy_from_slice(&page.0.to_be_bytes());
+    key
+}
+
 pub(crate) fn samples(bucket: Bucket, page: Page) -> [u8; 10] {
     let mut key = [SAMPLES; 10];
     key[..6].copy_from_slice(&samples_in(bucket));
@@ -98,6 +105,7 @@ mod tests {
         assert_eq!(pair("kb", "x"), b"ikb\0x\0");
         assert_eq!(value_of(b"ikb\0x\0", "kb"), Some("x"));
         assert_eq!(labels_of(Number(1)), *b"s\0\0\0\x01");
+        assert_eq!(births(Page(258)), *b"b\0\0\x01\x02");
         assert_eq!(number_of(Fingerprint([7; 16]))[..2], *b"f\x07");
     }
 }

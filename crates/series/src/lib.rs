@@ -17,6 +17,8 @@ mod key;
 
 mod page;
 
+mod birth;
+
 mod merge;
 
 mod tier;

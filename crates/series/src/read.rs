@@ -6,6 +6,7 @@ use roaring::RoaringBitmap;
 use slatedb::DbSnapshot;
 
 use crate::Error;
+use crate::birth::Births;
 use crate::expire::{first_bucket, read};
 use crate::key::{self, Number};
 use crate::label::{Labels, NAME};
@@ -73,14 +74,51 @@ impl<'a> Reader<'a> {
         let (mut reach, mut known) = (SHORT_WHILE, after);
         while !wanted.is_empty() && known > 0 {
             let from = after.saturating_sub(reach);
-            for (number, mut earlier) in self.read_numbers(&wanted, from, known).await? {
-                let last = earlier.pop().expect("what holds nothing is left out");
+            for (number, last) in self.last_of_each(&mut wanted, from, known).await? {
                 held.entry(number).or_default().insert(0, last);
-                wanted.remove(number.0);
             }
             (reach, known) = (reach.saturating_mul(FURTHER), from);
+            self.give_up_unborn(&mut wanted, known).await?;
         }
         self.named(held).await
+    }
+
+    /// What each holds last up to `upto`, of what is looked for from `from` on. What is found is
+    /// wanted no longer.
+    async fn last_of_each(
+        &self,
+        wanted: &mut RoaringBitmap,
+        from: Micros,
+        upto: Micros,
+    ) -> Result<Vec<(Number, Summary)>, Error> {
+        let mut found = vec![];
+        // Newest first, and page by page however many are wanted: most are found soon.
+        for stretch in self.stretches(from, upto).into_iter().rev() {
+            for bucket in self.buckets(stretch).await?.into_iter().rev() {
+                let mut held = BTreeMap::new();
+                self.read_pages(bucket, wanted, &mut held).await?;
+                for (number, summaries) in held {
+                    let earlier = summaries.into_iter().rev().find(|s| s.until <= upto);
+                    if let Some(last) = earlier {
+                        found.push((number, last));
+                        wanted.remove(number.0);
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Those that began at `known` or later have nothing before it to be found.
+    async fn give_up_unborn(&self, wanted: &mut RoaringBitmap, known: Micros) -> Result<(), Error> {
+        let mut unborn = RoaringBitmap::new();
+        for page in pages(wanted) {
+            let births = Births::read(self.snapshot, page).await?;
+            let numbers = (0..page::SERIES).map(|place| page.number(place));
+            unborn.extend(numbers.filter(|n| births.of(*n) >= known).map(|n| n.0));
+        }
+        *wanted -= unborn;
+        Ok(())
     }
 
     /// Of those that hold anything after `after` and up to `upto`.
@@ -93,7 +131,9 @@ impl<'a> Reader<'a> {
         let mut held: BTreeMap<Number, Vec<Summary>> = BTreeMap::new();
         if !numbers.is_empty() {
             for stretch in self.stretches(after, upto) {
-                self.read_stretch(stretch, numbers, &mut held).await?;
+                for bucket in self.buckets(stretch).await? {
+                    self.read_bucket(bucket, numbers, &mut held).await?;
+                }
             }
         }
         for summaries in held.values_mut() {
@@ -198,18 +238,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Goes from one bucket that holds anything to the next: a stretch may be as long as one asks.
-    async fn read_stretch(
-        &self,
-        Stretch { tier, from, end }: Stretch,
-        numbers: &RoaringBitmap,
-        held: &mut BTreeMap<Number, Vec<Summary>>,
-    ) -> Result<(), Error> {
+    async fn buckets(&self, Stretch { tier, from, end }: Stretch) -> Result<Vec<Bucket>, Error> {
+        let mut buckets = vec![];
         let mut next = first_bucket(self.snapshot, tier, from).await?;
         while let Some(bucket) = next.filter(|bucket| bucket.start() < end) {
-            self.read_bucket(bucket, numbers, held).await?;
+            buckets.push(bucket);
             next = first_bucket(self.snapshot, tier, bucket.end()).await?;
         }
-        Ok(())
+        Ok(buckets)
     }
 
     async fn read_bucket(
@@ -221,9 +257,16 @@ impl<'a> Reader<'a> {
         if numbers.len() >= SCAN_FROM {
             return self.scan_bucket(bucket, numbers, held).await;
         }
-        let mut pages: Vec<Page> = numbers.iter().map(Number).map(Page::of).collect();
-        pages.dedup();
-        for page in pages {
+        self.read_pages(bucket, numbers, held).await
+    }
+
+    async fn read_pages(
+        &self,
+        bucket: Bucket,
+        numbers: &RoaringBitmap,
+        held: &mut BTreeMap<Number, Vec<Summary>>,
+    ) -> Result<(), Error> {
+        for page in pages(numbers) {
             if let Some(value) = self.snapshot.get(key::samples(bucket, page)).await? {
                 take_in((bucket, page), &value, numbers, held)?;
             }
@@ -249,6 +292,13 @@ impl<'a> Reader<'a> {
         }
         Ok(())
     }
+}
+
+/// The pages that these are on.
+fn pages(numbers: &RoaringBitmap) -> Vec<Page> {
+    let mut pages: Vec<Page> = numbers.iter().map(Number).map(Page::of).collect();
+    pages.dedup();
+    pages
 }
 
 /// Adds what a page has of some series to what they hold.

@@ -80,10 +80,11 @@ impl Tier {
 
 impl Bucket {
     pub fn start(self) -> Micros {
-        Micros::from(self.index) * self.tier.bucket_length()
+        // A damaged key may name a bucket beyond all time.
+        Micros::from(self.index).saturating_mul(self.tier.bucket_length())
     }
 
     pub fn end(self) -> Micros {
-        self.start() + self.tier.bucket_length()
+        self.start().saturating_add(self.tier.bucket_length())
     }
 }

@@ -9,13 +9,13 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use slatedb::Db;
 
 use super::power::PowerCut;
-use super::{START, labels, memory, open, settings};
+use super::{START, inside, labels, memory, open, settings};
 use crate::key::{self, Number};
 use crate::label::Labels;
 use crate::merge::decode_bitmap;
 use crate::page::{self, Page};
 use crate::query::Range;
-use crate::{Error, Line, Series, store};
+use crate::{Error, Line, Series};
 
 /// Every number a record of samples names, after checking that its series is all there.
 async fn whole_series(db: &Db) -> BTreeSet<Number> {
@@ -38,12 +38,6 @@ async fn whole_series(db: &Db) -> BTreeSet<Number> {
         }
     }
     numbers
-}
-
-async fn inside(objects: &Arc<dyn ObjectStore>) -> Db {
-    store::open(Arc::clone(objects), "series", &settings())
-        .await
-        .unwrap()
 }
 
 /// Writes rounds of new and old series and gives back how many rounds were said to be durable.

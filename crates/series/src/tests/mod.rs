@@ -5,6 +5,7 @@
     reason = "a test may write and damage what it likes"
 )]
 
+mod births;
 mod crash;
 mod power;
 mod queries;
@@ -14,8 +15,9 @@ use std::time::Duration;
 
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
+use slatedb::Db;
 
-use crate::{Labels, Micros, Series, Settings};
+use crate::{Labels, Micros, Series, Settings, store};
 
 pub const SECOND: Micros = 1_000_000;
 pub const HOUR: Micros = 3600 * SECOND;
@@ -40,4 +42,11 @@ pub async fn open(objects: &Arc<dyn ObjectStore>) -> Series {
 
 pub fn memory() -> Arc<dyn ObjectStore> {
     Arc::new(InMemory::new())
+}
+
+/// The store under the series, with no handle of theirs.
+pub async fn inside(objects: &Arc<dyn ObjectStore>) -> Db {
+    store::open(Arc::clone(objects), "series", &settings())
+        .await
+        .unwrap()
 }
