@@ -12,7 +12,7 @@ use crate::key::{self, Number};
 use crate::label::{Labels, NAME};
 use crate::merge::decode_bitmap;
 use crate::page::{self, Page};
-use crate::query::{Matcher, Selector};
+use crate::query::{Matcher, QueryError, Selector};
 use crate::sample::{Micros, Summary};
 use crate::store::{Meta, scan_options};
 use crate::tier::{Bucket, Tier};
@@ -25,10 +25,123 @@ const SHORT_WHILE: Micros = 300_000_000;
 /// If it is, it is looked for so many times as far.
 const FURTHER: Micros = 12;
 
+/// Values that a question may hold in memory, and points that an answer may have.
+/// Tests come to fewer of them sooner.
+pub(crate) const MOST_VALUES: usize = if cfg!(test) { 20_000 } else { 2_000_000 };
+
 /// A series and what it holds, in order of time.
 pub(crate) struct Found {
     pub labels: Labels,
     pub summaries: Vec<Summary>,
+}
+
+/// What is asked of series: the time after `after` and up to `upto`, and what of it is told apart.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked {
+    pub after: Micros,
+    pub upto: Micros,
+    pub apart: Apart,
+}
+
+/// What is summed up while it is read. A long time is read in the memory of what is told of it.
+#[derive(Clone, Copy)]
+pub(crate) enum Apart {
+    /// Nothing: every value counts.
+    Each,
+    /// What no window tells apart: windows this wide end at `first`, then every `step`.
+    Windows {
+        first: Micros,
+        step: Micros,
+        window: Micros,
+    },
+    /// Everything.
+    Nothing,
+}
+
+impl Apart {
+    /// Up to when what follows is summed up with what ends here.
+    fn edge(self, until: Micros) -> Micros {
+        match self {
+            Self::Each => Micros::MIN,
+            Self::Windows {
+                first,
+                step,
+                window,
+            } => {
+                let ends = next_edge(first, step, until);
+                ends.min(next_edge(first.saturating_sub(window), step, until))
+            }
+            Self::Nothing => Micros::MAX,
+        }
+    }
+}
+
+/// The first of `first`, `first + step`, … that is not before `at`.
+fn next_edge(first: Micros, step: Micros, at: Micros) -> Micros {
+    let [first, step, at] = [first, step, at].map(i128::from);
+    let steps = (at - first + step - 1).div_euclid(step).max(0);
+    Micros::try_from(first + steps * step).unwrap_or(Micros::MAX)
+}
+
+/// What series hold, as far as it is read.
+struct Held {
+    asked: Asked,
+    of: BTreeMap<Number, OfOne>,
+    values: usize,
+}
+
+struct OfOne {
+    summaries: Vec<Summary>,
+    /// What ends up to here belongs to the last of them.
+    edge: Micros,
+}
+
+impl Held {
+    fn new(asked: Asked) -> Self {
+        Self {
+            asked,
+            of: BTreeMap::new(),
+            values: 0,
+        }
+    }
+
+    /// Adds what follows in time.
+    fn add(&mut self, number: Number, summaries: Vec<Summary>) -> Result<(), QueryError> {
+        let Asked { after, upto, apart } = self.asked;
+        for summary in summaries {
+            if summary.until <= after || summary.until > upto {
+                continue;
+            }
+            let held = self.of.entry(number).or_insert_with(|| OfOne {
+                summaries: vec![],
+                edge: Micros::MIN,
+            });
+            match held.summaries.last_mut() {
+                Some(last) if summary.until <= held.edge => *last = last.then(summary),
+                _ => {
+                    held.summaries.push(summary);
+                    held.edge = apart.edge(summary.until);
+                    self.values += 1;
+                }
+            }
+        }
+        self.check()
+    }
+
+    fn add_before(&mut self, number: Number, summary: Summary) -> Result<(), QueryError> {
+        if let Some(held) = self.of.get_mut(&number) {
+            held.summaries.insert(0, summary);
+            self.values += 1;
+        }
+        self.check()
+    }
+
+    fn check(&self) -> Result<(), QueryError> {
+        match self.values > MOST_VALUES {
+            true => Err(QueryError::TooMuch { most: MOST_VALUES }),
+            false => Ok(()),
+        }
+    }
 }
 
 /// Time that is looked for in one tier, up to `end` and without it.
@@ -49,15 +162,10 @@ impl<'a> Reader<'a> {
         Ok(Self { snapshot, meta })
     }
 
-    /// What the selected series hold after `after` and up to `upto`.
-    pub async fn find(
-        &self,
-        selector: &Selector,
-        after: Micros,
-        upto: Micros,
-    ) -> Result<Vec<Found>, Error> {
+    /// What the selected series hold of the time asked for.
+    pub async fn find(&self, selector: &Selector, asked: Asked) -> Result<Vec<Found>, Error> {
         let numbers = self.select(selector).await?;
-        let held = self.read_numbers(&numbers, after, upto).await?;
+        let held = self.read_numbers(&numbers, asked).await?;
         self.named(held).await
     }
 
@@ -65,17 +173,16 @@ impl<'a> Reader<'a> {
     pub async fn find_rising(
         &self,
         selector: &Selector,
-        after: Micros,
-        upto: Micros,
+        asked: Asked,
     ) -> Result<Vec<Found>, Error> {
         let numbers = self.select(selector).await?;
-        let mut held = self.read_numbers(&numbers, after, upto).await?;
-        let mut wanted: RoaringBitmap = held.keys().map(|number| number.0).collect();
-        let (mut reach, mut known) = (SHORT_WHILE, after);
+        let mut held = self.read_numbers(&numbers, asked).await?;
+        let mut wanted: RoaringBitmap = held.of.keys().map(|number| number.0).collect();
+        let (mut reach, mut known) = (SHORT_WHILE, asked.after);
         while !wanted.is_empty() && known > 0 {
-            let from = after.saturating_sub(reach);
+            let from = asked.after.saturating_sub(reach);
             for (number, last) in self.last_of_each(&mut wanted, from, known).await? {
-                held.entry(number).or_default().insert(0, last);
+                held.add_before(number, last)?;
             }
             (reach, known) = (reach.saturating_mul(FURTHER), from);
             self.give_up_unborn(&mut wanted, known).await?;
@@ -92,17 +199,19 @@ impl<'a> Reader<'a> {
         upto: Micros,
     ) -> Result<Vec<(Number, Summary)>, Error> {
         let mut found = vec![];
+        let asked = Asked {
+            after: Micros::MIN,
+            upto,
+            apart: Apart::Nothing,
+        };
         // Newest first, and page by page however many are wanted: most are found soon.
         for stretch in self.stretches(from, upto).into_iter().rev() {
             for bucket in self.buckets(stretch).await?.into_iter().rev() {
-                let mut held = BTreeMap::new();
+                let mut held = Held::new(asked);
                 self.read_pages(bucket, wanted, &mut held).await?;
-                for (number, summaries) in held {
-                    let earlier = summaries.into_iter().rev().find(|s| s.until <= upto);
-                    if let Some(last) = earlier {
-                        found.push((number, last));
-                        wanted.remove(number.0);
-                    }
+                for (number, of_one) in held.of {
+                    found.extend(of_one.summaries.last().map(|last| (number, *last)));
+                    wanted.remove(number.0);
                 }
             }
         }
@@ -121,31 +230,22 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Of those that hold anything after `after` and up to `upto`.
-    async fn read_numbers(
-        &self,
-        numbers: &RoaringBitmap,
-        after: Micros,
-        upto: Micros,
-    ) -> Result<BTreeMap<Number, Vec<Summary>>, Error> {
-        let mut held: BTreeMap<Number, Vec<Summary>> = BTreeMap::new();
+    /// Of those that hold anything of the time asked for.
+    async fn read_numbers(&self, numbers: &RoaringBitmap, asked: Asked) -> Result<Held, Error> {
+        let mut held = Held::new(asked);
         if !numbers.is_empty() {
-            for stretch in self.stretches(after, upto) {
+            for stretch in self.stretches(asked.after, asked.upto) {
                 for bucket in self.buckets(stretch).await? {
                     self.read_bucket(bucket, numbers, &mut held).await?;
                 }
             }
         }
-        for summaries in held.values_mut() {
-            summaries.retain(|summary| summary.until > after && summary.until <= upto);
-        }
-        held.retain(|_, summaries| !summaries.is_empty());
         Ok(held)
     }
 
-    async fn named(&self, held: BTreeMap<Number, Vec<Summary>>) -> Result<Vec<Found>, Error> {
+    async fn named(&self, held: Held) -> Result<Vec<Found>, Error> {
         let mut found = vec![];
-        for (number, summaries) in held {
+        for (number, OfOne { summaries, .. }) in held.of {
             let labels = self.labels(number).await?;
             found.push(Found { labels, summaries });
         }
@@ -252,7 +352,7 @@ impl<'a> Reader<'a> {
         &self,
         bucket: Bucket,
         numbers: &RoaringBitmap,
-        held: &mut BTreeMap<Number, Vec<Summary>>,
+        held: &mut Held,
     ) -> Result<(), Error> {
         if numbers.len() >= SCAN_FROM {
             return self.scan_bucket(bucket, numbers, held).await;
@@ -264,7 +364,7 @@ impl<'a> Reader<'a> {
         &self,
         bucket: Bucket,
         numbers: &RoaringBitmap,
-        held: &mut BTreeMap<Number, Vec<Summary>>,
+        held: &mut Held,
     ) -> Result<(), Error> {
         for page in pages(numbers) {
             if let Some(value) = self.snapshot.get(key::samples(bucket, page)).await? {
@@ -278,7 +378,7 @@ impl<'a> Reader<'a> {
         &self,
         bucket: Bucket,
         numbers: &RoaringBitmap,
-        held: &mut BTreeMap<Number, Vec<Summary>>,
+        held: &mut Held,
     ) -> Result<(), Error> {
         let prefix = key::samples_in(bucket);
         let mut records = self
@@ -306,13 +406,12 @@ fn take_in(
     (bucket, page): (Bucket, Page),
     value: &[u8],
     numbers: &RoaringBitmap,
-    held: &mut BTreeMap<Number, Vec<Summary>>,
+    held: &mut Held,
 ) -> Result<(), Error> {
     for (place, part) in page::parts(value)? {
         let number = page.number(place);
         if numbers.contains(number.0) {
-            let held = held.entry(number).or_default();
-            held.extend(read(bucket.tier, part)?);
+            held.add(number, read(bucket.tier, part)?)?;
         }
     }
     Ok(())

@@ -62,7 +62,8 @@ impl Summary {
     }
 }
 
-fn gain(before: f64, after: f64) -> f64 {
+/// What a counter gained from one value to the next.
+pub(crate) fn gain(before: f64, after: f64) -> f64 {
     if after >= before {
         after - before
     } else {

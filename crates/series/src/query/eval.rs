@@ -7,8 +7,8 @@ use super::QueryError;
 use super::ast::{Expr, Fold, Selector};
 use crate::Error;
 use crate::label::Labels;
-use crate::read::{Found, Reader};
-use crate::sample::{Micros, Summary};
+use crate::read::{Apart, Asked, Found, MOST_VALUES, Reader};
+use crate::sample::{Micros, Summary, gain};
 
 /// For how long a value counts as the latest.
 const LOOKBACK: Micros = 300_000_000;
@@ -90,13 +90,27 @@ impl Leaf<'_, '_> {
         (window, from.saturating_sub(window))
     }
 
+    /// All windows of the range.
+    fn asked(&self, window: Micros, after: Micros) -> Asked {
+        Asked {
+            after,
+            upto: self.range.to,
+            apart: Apart::Windows {
+                first: self.range.from,
+                step: self.range.step,
+                window,
+            },
+        }
+    }
+
     async fn latest(&self, of: &Selector, window: Micros) -> Result<Vec<Line>, Error> {
         let (window, after) = self.first(window);
-        let found = self.reader.find(of, after, self.range.to).await?;
-        Ok(self.lines(found, |held, t| {
+        let found = self.reader.find(of, self.asked(window, after)).await?;
+        let lines = self.lines(of_each(found), |held, t| {
             let last = held[within(held, t, window)].last()?;
             Some(last.last)
-        }))
+        });
+        Ok(lines?)
     }
 
     async fn gains(
@@ -107,24 +121,33 @@ impl Leaf<'_, '_> {
     ) -> Result<Vec<Line>, Error> {
         let (window, after) = self.first(window);
         // Counters speak when something happens: the value one came in with may be old.
-        let found = self.reader.find_rising(of, after, self.range.to).await?;
+        let asked = self.asked(window, after);
+        let found = self.reader.find_rising(of, asked).await?;
         let over = if per_second { window as f64 / 1e6 } else { 1.0 };
-        Ok(self.lines(found, |held, t| Some(gained(held, t, window)? / over)))
+        let lines = self.lines(of_each(found), |held, t| {
+            Some(gained(held, t, window)? / over)
+        });
+        Ok(lines?)
     }
 
-    fn lines(
+    fn lines<T>(
         &self,
-        found: Vec<Found>,
-        value: impl Fn(&[Summary], Micros) -> Option<f64>,
-    ) -> Vec<Line> {
-        let lines = found.into_iter().map(|series| {
-            let at = |t| Some((t, value(&series.summaries, t)?));
-            Line {
-                points: self.range.moments().filter_map(at).collect(),
-                labels: series.labels,
+        of: impl Iterator<Item = (Labels, T)>,
+        value: impl Fn(&T, Micros) -> Option<f64>,
+    ) -> Result<Vec<Line>, QueryError> {
+        let (mut lines, mut all) = (vec![], 0);
+        for (labels, held) in of {
+            let at = |t| Some((t, value(&held, t)?));
+            let points: Vec<_> = self.range.moments().filter_map(at).collect();
+            all += points.len();
+            if all > MOST_VALUES {
+                return Err(QueryError::TooMuch { most: MOST_VALUES });
             }
-        });
-        lines.filter(|line| !line.points.is_empty()).collect()
+            if !points.is_empty() {
+                lines.push(Line { labels, points });
+            }
+        }
+        Ok(lines)
     }
 
     async fn quantiles(
@@ -135,21 +158,26 @@ impl Leaf<'_, '_> {
         by: Option<&[String]>,
     ) -> Result<Vec<Line>, Error> {
         let (window, after) = self.first(window);
-        let found = self.reader.find(of, after, self.range.to).await?;
+        let asked = Asked {
+            apart: Apart::Each,
+            ..self.asked(window, after)
+        };
+        let found = self.reader.find(of, asked).await?;
         let mut groups: BTreeMap<Labels, Vec<Found>> = BTreeMap::new();
         for series in found {
             let labels = series.labels.only(by.unwrap_or_default());
             groups.entry(labels).or_default().push(series);
         }
-        let lines = groups.into_iter().map(|(labels, group)| {
-            let at = |t| Some((t, quantile_at(&group, t, window, q)?));
-            Line {
-                labels,
-                points: self.range.moments().filter_map(at).collect(),
-            }
+        let lines = self.lines(groups.into_iter(), |group, t| {
+            quantile_at(group, t, window, q)
         });
-        Ok(lines.filter(|line| !line.points.is_empty()).collect())
+        Ok(lines?)
     }
+}
+
+fn of_each(found: Vec<Found>) -> impl Iterator<Item = (Labels, Vec<Summary>)> {
+    let found = found.into_iter();
+    found.map(|series| (series.labels, series.summaries))
 }
 
 /// Where the summaries lie that end after `t - window` and up to `t`.
@@ -169,7 +197,9 @@ fn gained(summaries: &[Summary], t: Micros, window: Micros) -> Option<f64> {
         .copied()
         .reduce(Summary::then)?;
     let before = held.start.checked_sub(1).map(|at| summaries[at]);
-    Some(before.map_or(whole.rise, |before| before.then(whole).rise - before.rise))
+    Some(before.map_or(whole.rise, |before| {
+        gain(before.last, whole.first) + whole.rise
+    }))
 }
 
 /// Values and how often each was seen. Of thinned-out time the mean stands for its values.

@@ -28,6 +28,11 @@ pub enum QueryError {
     BadQuantile(f64),
     #[error("{points} points are asked for, at most {most} are given: take a longer step")]
     TooManyPoints { points: u64, most: u64 },
+    #[error(
+        "more than {most} values would have to be held at once: ask for a shorter time, a longer \
+         step or fewer series"
+    )]
+    TooMuch { most: usize },
     #[error("a range needs an end after its start and a step above zero")]
     EmptyRange,
 }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::{HOUR, SECOND, START, labels, memory, open, settings};
-use crate::query::Range;
+use crate::query::{QueryError, Range};
+use crate::read::MOST_VALUES;
 use crate::{Error, Labels, Line, Series, Settings};
 
 fn at(t: i64) -> Range {
@@ -288,6 +289,95 @@ async fn time_that_holds_nothing_costs_nothing_however_long_it_is() {
     let found = tokio::time::timeout(Duration::from_secs(30), asked).await;
     let found = found.expect("gaps are stepped over");
     assert_eq!(found, [r#"documents_total{kb="a"} [0.0, 600.0]"#]);
+    series.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_is_at_each_moment_what_is_told_of_that_moment_alone() {
+    let series = open(&memory()).await;
+    let labels = labels("documents_total", "x");
+    let (mut second, mut value) = (0, 0);
+    for n in 0..400 {
+        // Neither evenly spaced nor without restarts.
+        second += 1 + n * n % 7;
+        value = if n % 50 == 49 { 0 } else { value + n % 4 };
+        series.record(&labels, START + second * SECOND, value as f64);
+    }
+    series.sync().await.unwrap();
+    let step = 11 * SECOND;
+    let range = Range {
+        from: START + 300 * SECOND,
+        to: START + 1_000 * SECOND,
+        step,
+    };
+    for query in [
+        "documents_total",
+        "increase(documents_total[37s])",
+        "increase(documents_total[7s])",
+        "rate(documents_total[5m])",
+    ] {
+        let line = series.query(query, range).await.unwrap().remove(0);
+        let mut alone = vec![];
+        for moment in (range.from..=range.to).step_by(step as usize) {
+            let range = Range {
+                from: moment,
+                to: moment,
+                step,
+            };
+            let lines = series.query(query, range).await.unwrap();
+            alone.extend(lines.into_iter().flat_map(|line| line.points));
+        }
+        assert_eq!(line.points, alone, "{query}");
+    }
+    series.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_holds_no_more_than_what_is_told_of_the_time_it_looks_at() {
+    let series = open(&memory()).await;
+    // More samples than a question may hold values.
+    let samples = MOST_VALUES as i64 + 1;
+    for n in 0..samples {
+        series.record(
+            &labels("documents_total", "x"),
+            START + n * SECOND,
+            n as f64,
+        );
+    }
+    for kb in ["x", "y"] {
+        series.record(&labels("up", kb), START, 1.0);
+    }
+    series.sync().await.unwrap();
+    let end = START + samples * SECOND;
+    let whole = |step| Range {
+        from: end,
+        to: end,
+        step,
+    };
+    for (query, value) in [
+        ("count(documents_total)", 1.0),
+        ("increase(documents_total[1d])", samples as f64 - 1.0),
+    ] {
+        let lines = series.query(query, whole(24 * HOUR)).await.unwrap();
+        assert_eq!(lines[0].points, [(end, value)], "{query}");
+    }
+    // Of a quantile each value counts, and a line is held too.
+    let hours = Range {
+        from: START,
+        to: START + 10_999 * SECOND,
+        step: SECOND,
+    };
+    for (query, range) in [
+        ("quantile(0.5, documents_total[1d])", whole(HOUR)),
+        ("count(quantile by (kb) (0.5, up[1d]))", hours),
+    ] {
+        let error = series.query(query, range).await.unwrap_err();
+        assert!(
+            matches!(error, Error::Query(QueryError::TooMuch { .. })),
+            "{query}: {error}"
+        );
+        assert!(error.to_string().contains("a shorter time"), "{error}");
+    }
     series.close().await.unwrap();
 }
 
