@@ -153,6 +153,15 @@ impl Slate {
         Ok(written.seqnum())
     }
 
+    /// What made the store close. Its status says of every error that something panicked; the
+    /// error itself is what it answers to everything since.
+    fn died_of(&self) -> BoxError {
+        match self.db.snapshot() {
+            Err(cause) => cause.into(),
+            Ok(_) => "the store is gone".into(),
+        }
+    }
+
     async fn put(
         &self,
         delta: &Samples,
@@ -294,23 +303,18 @@ impl FlushHandler for Slate {
 
     async fn durable_past(&self, sequence: u64) -> Result<(), BoxError> {
         let mut status = self.db.subscribe();
-        let status = status
-            .wait_for(|at| at.durable_seq >= sequence || at.close_reason.is_some())
-            .await?;
-        match &status.close_reason {
-            Some(reason) if status.durable_seq < sequence => {
-                Err(format!("the store closed: {reason:?}").into())
-            }
-            _ => Ok(()),
+        let reached = status.wait_for(|at| at.durable_seq >= sequence || at.close_reason.is_some());
+        match reached.await.is_ok_and(|at| at.durable_seq >= sequence) {
+            true => Ok(()),
+            false => Err(self.died_of()),
         }
     }
 
     async fn closed(&self) -> BoxError {
         let mut status = self.db.subscribe();
-        match status.wait_for(|at| at.close_reason.is_some()).await {
-            Ok(status) => format!("the store closed: {:?}", status.close_reason).into(),
-            Err(gone) => gone.into(),
-        }
+        // An error would mean that it is gone, which is all the same.
+        drop(status.wait_for(|at| at.close_reason.is_some()).await);
+        self.died_of()
     }
 }
 

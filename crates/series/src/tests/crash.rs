@@ -2,19 +2,22 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use coordinator::FlushHandler;
 use futures::TryStreamExt;
 use object_store::{ObjectStore, ObjectStoreExt};
 use slatedb::Db;
 
 use super::power::PowerCut;
 use super::{START, inside, labels, memory, open, settings};
+use crate::flush::Slate;
 use crate::key::{self, Number};
 use crate::label::Labels;
 use crate::merge::decode_bitmap;
 use crate::page::{self, Page};
 use crate::query::Range;
+use crate::store::Meta;
 use crate::{Error, Line, Series};
 
 /// Every number a record of samples names, after checking that its series is all there.
@@ -91,6 +94,61 @@ async fn what_was_not_synced_is_gone_whole_and_its_numbers_are_given_again() {
     let db = inside(&objects).await;
     assert_eq!(whole_series(&db).await, [1, 2].map(Number).into());
     db.close().await.unwrap();
+}
+
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(|cause| format!("{cause}; ")).collect()
+}
+
+fn roomy_disk() -> Arc<PowerCut> {
+    Arc::new(PowerCut {
+        inner: memory(),
+        writes_left: AtomicUsize::new(usize::MAX),
+    })
+}
+
+fn is_full(told: &str) -> bool {
+    told.contains(&std::io::Error::from(std::io::ErrorKind::StorageFull).to_string())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_is_named_as_what_ended_the_store() {
+    let disk = roomy_disk();
+    let series = Series::open(Arc::clone(&disk) as Arc<dyn ObjectStore>, settings());
+    let series = series.await.unwrap();
+    let up = labels("up", "x");
+    series.record(&up, START, 1.0);
+    series.sync().await.unwrap();
+    disk.writes_left.store(0, Ordering::SeqCst);
+    series.record(&up, START + 1, 1.0);
+    for told in [
+        series.sync().await.unwrap_err(),
+        series.write(&up, START + 2, 1.0).await.unwrap_err(),
+        series.close().await.unwrap_err(),
+    ] {
+        let told = with_causes(&told);
+        assert!(is_full(&told), "{told}");
+    }
+}
+
+/// What is recorded and logged where nobody waits: the test above may be told by the flush itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_a_full_disk_has_closed_says_so() {
+    let disk = roomy_disk();
+    let db = inside(&(Arc::clone(&disk) as Arc<dyn ObjectStore>)).await;
+    let meta = Meta::read(&db).await.unwrap();
+    let slate = Slate::new(db, settings(), meta).await.unwrap();
+    disk.writes_left.store(0, Ordering::SeqCst);
+    // Accepted or refused: the disk is asked either way.
+    drop(slate.db.put(b"x", b"").await);
+    for told in [
+        slate.closed().await,
+        slate.durable_past(u64::MAX).await.unwrap_err(),
+    ] {
+        let told = with_causes(&*told);
+        assert!(is_full(&told), "{told}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
