@@ -68,11 +68,14 @@ impl<H: FlushHandler> Shared<H> {
             done => done,
         }
     }
+
     /// A panic in a delta's `apply` poisons the lock: what it left may be half a write.
     pub fn pending(&self) -> MutexGuard<'_, Pending<H::Delta>> {
         self.pending.lock().unwrap_or_else(|poisoned| {
             let mut pending = poisoned.into_inner();
             pending.fail(Failure::Poisoned);
+            // The flusher ends it all: there may be waiters who never come by here.
+            self.progress.kick();
             pending
         })
     }
@@ -131,6 +134,8 @@ impl<H: FlushHandler> Shared<H> {
         bytes: usize,
         begun: Instant,
     ) -> Result<Accepted, Error> {
+        // Dropped after the lock, which the flusher then finds poisoned.
+        let _kick = KickOnPanic(&self.progress);
         let mut pending = self.pending();
         let now = Instant::now();
         let accepted = pending.accept(op, bytes, now)?;
@@ -163,5 +168,16 @@ impl<H: FlushHandler> Shared<H> {
         self.space.close();
         self.progress.end(End::Failed(cause));
         self.progress.kick();
+    }
+}
+
+/// A write that panics may be the last there is, with nothing else to wake the flusher.
+struct KickOnPanic<'a>(&'a Progress);
+
+impl Drop for KickOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.kick();
+        }
     }
 }

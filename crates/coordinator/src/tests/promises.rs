@@ -404,3 +404,20 @@ async fn a_delta_that_panics_is_never_flushed() {
     assert!(coordinator.shutdown().await.is_err());
     assert!(store.ids().is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_delta_that_panics_at_its_first_write_leaves_nobody_waiting() {
+    let coordinator = Store::new().start(settings());
+    let reader = {
+        let coordinator = coordinator.clone();
+        tokio::spawn(async move { coordinator.snapshot_at_least(Epoch(1)).await })
+    };
+    // The flusher rests by now, and no time to flush is near.
+    tokio::time::sleep(FLUSH).await;
+    let writer = coordinator.clone();
+    let panicked = tokio::spawn(async move { writer.write(POISON).await.is_ok() }).await;
+    assert!(panicked.is_err());
+    let told = tokio::time::timeout(FLUSH, reader).await;
+    let error = told.expect("it is told at once").unwrap().unwrap_err();
+    assert!(matches!(cause(&error), Failure::Poisoned), "{error}");
+}
