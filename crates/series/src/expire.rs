@@ -11,22 +11,20 @@ use crate::store::{Meta, scan_options};
 use crate::tier::{Bucket, Tier};
 use crate::{Error, Settings};
 
-/// The buckets that are too old now, oldest first, finest tier first.
+/// The buckets of a tier that are too old now, oldest first.
 pub(crate) async fn due(
     db: &Db,
     meta: &Meta,
     settings: &Settings,
+    tier: Tier,
     now: Micros,
 ) -> Result<Vec<Bucket>, Error> {
     let mut due = vec![];
-    for tier in Tier::ALL {
-        let oldest = now.saturating_sub(tier.keep(settings));
-        let first = first_bucket(db, tier, meta.horizon(tier)).await?;
-        let mut next = first;
-        while let Some(bucket) = next.filter(|bucket| bucket.end() <= oldest) {
-            due.push(bucket);
-            next = first_bucket(db, tier, bucket.end()).await?;
-        }
+    let oldest = now.saturating_sub(tier.keep(settings));
+    let mut next = first_bucket(db, tier, meta.horizon(tier)).await?;
+    while let Some(bucket) = next.filter(|bucket| bucket.end() <= oldest) {
+        due.push(bucket);
+        next = first_bucket(db, tier, bucket.end()).await?;
     }
     Ok(due)
 }

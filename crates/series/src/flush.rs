@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use coordinator::{BoxError, Epochs, FlushError, FlushHandler, Flushed};
 use roaring::RoaringBitmap;
@@ -33,6 +33,8 @@ pub(crate) struct Slate {
     pub db: Db,
     pub settings: Settings,
     pub horizon: Arc<AtomicI64>,
+    /// Samples that were accepted before the horizon had passed them.
+    pub overtaken: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -50,6 +52,7 @@ struct State {
 pub(crate) struct Draft {
     pub batch: WriteBatch,
     pub meta: Meta,
+    overtaken: u64,
     fresh: ByFingerprint<Number>,
     /// Of every page it writes to.
     births: BTreeMap<Page, Births>,
@@ -63,6 +66,7 @@ impl Slate {
             db,
             settings,
             horizon: Arc::new(AtomicI64::new(meta.horizon(Tier::Samples))),
+            overtaken: AtomicU64::new(0),
             state: Mutex::new(State {
                 meta,
                 complete: numbers.is_some(),
@@ -87,6 +91,10 @@ impl Slate {
         draft.births = self.births(state, &numbers).await?;
         let numbered = delta.samples.iter();
         draft.add_samples(numbered.map(|(place, sample)| (numbers[*place as usize], *sample)));
+        if state.meta.flush == flush {
+            // Tried again: what is too old by now was in time when it was written.
+            draft.overtaken = 0;
+        }
         draft.finish();
         Ok(draft)
     }
@@ -132,6 +140,7 @@ impl Slate {
         let Draft {
             batch,
             meta,
+            overtaken,
             fresh,
             births,
             ..
@@ -150,6 +159,7 @@ impl Slate {
         state.meta = meta;
         let horizon = state.meta.horizon(Tier::Samples);
         self.horizon.store(horizon, Ordering::Relaxed);
+        self.overtaken.fetch_add(overtaken, Ordering::Relaxed);
         Ok(written.seqnum())
     }
 
@@ -171,10 +181,13 @@ impl Slate {
         let draft = self.draft(&state, delta, epochs.last.0).await?;
         let mut sequence = self.write(draft, &mut state).await?;
         if let Some(now) = delta.expire {
-            for bucket in expire::due(&self.db, &state.meta, &self.settings, now).await? {
-                let mut draft = Draft::new(&state.meta, epochs.last.0);
-                expire::thin_out(&self.db, bucket, &mut draft).await?;
-                sequence = self.write(draft, &mut state).await?;
+            // The finest first: what moves on may be too old for the next tier as well.
+            for tier in Tier::ALL {
+                for bucket in expire::due(&self.db, &state.meta, &self.settings, tier, now).await? {
+                    let mut draft = Draft::new(&state.meta, epochs.last.0);
+                    expire::thin_out(&self.db, bucket, &mut draft).await?;
+                    sequence = self.write(draft, &mut state).await?;
+                }
             }
         }
         Ok(Flushed {
@@ -216,6 +229,7 @@ impl Draft {
                 flush,
                 ..meta.clone()
             },
+            overtaken: 0,
             fresh: ByFingerprint::default(),
             births: BTreeMap::new(),
             pairs: BTreeMap::new(),
@@ -240,12 +254,15 @@ impl Draft {
     fn add_samples(&mut self, samples: impl Iterator<Item = (Number, Sample)>) {
         // A sample may be overtaken by the horizon after it was checked; its bucket is gone then.
         let horizon = self.meta.horizon(Tier::Samples);
-        let kept = samples.filter(|(_, sample)| sample.at >= horizon);
-        let placed = kept.map(|(number, sample)| {
+        let mut placed: Vec<(Bucket, Number, Sample)> = vec![];
+        for (number, sample) in samples {
+            if sample.at < horizon {
+                self.overtaken += 1;
+                continue;
+            }
             let bucket = Tier::Samples.bucket(sample.at);
-            (bucket.expect("checked by the delta"), number, sample)
-        });
-        let mut placed: Vec<(Bucket, Number, Sample)> = placed.collect();
+            placed.push((bucket.expect("checked by the delta"), number, sample));
+        }
         // In the order of their keys; those of a series stay as they were recorded.
         placed.sort_by_key(|(bucket, number, _)| (*bucket, *number));
         let record = |of: &(Bucket, Number, Sample)| (of.0, Page::of(of.1));
@@ -263,10 +280,12 @@ impl Draft {
         }
     }
 
-    /// A tier holds nothing from before the end of this bucket any more.
+    /// A tier holds nothing from before the end of this bucket any more. Nor do finer ones take
+    /// anything: thinned out, it would come to where nobody looks.
     pub fn set_horizon(&mut self, emptied: Bucket) {
-        let horizon = &mut self.meta.horizons[emptied.tier as usize];
-        *horizon = emptied.end().max(*horizon);
+        for horizon in &mut self.meta.horizons[..=emptied.tier as usize] {
+            *horizon = emptied.end().max(*horizon);
+        }
         self.batch.put(key::META, self.meta.encode());
     }
 

@@ -90,9 +90,11 @@ impl Series {
         Ok(())
     }
 
-    /// How many samples [`record`](Self::record) had to drop.
+    /// How many samples [`record`](Self::record) had to drop, and those that became too old to be
+    /// kept between being accepted and being flushed.
     pub fn dropped(&self) -> u64 {
-        self.dropped.load(Ordering::Relaxed)
+        let overtaken = &self.coordinator.handler().overtaken;
+        self.dropped.load(Ordering::Relaxed) + overtaken.load(Ordering::Relaxed)
     }
 
     /// Makes all that was recorded so far durable and readable.

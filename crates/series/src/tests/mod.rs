@@ -7,6 +7,7 @@
 
 mod births;
 mod crash;
+mod late;
 mod power;
 mod queries;
 
