@@ -1,5 +1,6 @@
 //! `metrics`: figures over time.
 
+use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 
 use crate::cli::Metrics;
@@ -11,11 +12,7 @@ use super::{cell, print_line, print_text, table};
 
 pub async fn run(config: &Config, args: &Metrics) -> anyhow::Result<()> {
     let session = Session::open(config, Needs::Answers).await?;
-    // Longer than there is time is from its beginning.
-    let since = i64::try_from(args.since).ok();
-    let since = since.and_then(chrono::TimeDelta::try_seconds);
-    let from = since.and_then(|since| chrono::Utc::now().checked_sub_signed(since));
-    let from = from.unwrap_or_default();
+    let from = ago(args.since, Utc::now());
     let path = with_query(
         "/v1/metrics/query",
         &[
@@ -33,6 +30,14 @@ pub async fn run(config: &Config, args: &Metrics) -> anyhow::Result<()> {
     let rows: Vec<_> = lines.iter().map(row).collect();
     let head = ["SERIES", "LATEST", "LEAST", "MOST", "OVER TIME"];
     print_text(&table(&head, &rows))
+}
+
+/// No figure is older than 1970, and the server takes no year with a sign.
+fn ago(seconds: u64, now: DateTime<Utc>) -> DateTime<Utc> {
+    let seconds = i64::try_from(seconds).ok();
+    let since = seconds.and_then(TimeDelta::try_seconds);
+    let from = since.and_then(|since| now.checked_sub_signed(since));
+    from.unwrap_or_default().max(DateTime::UNIX_EPOCH)
 }
 
 fn row(line: &Value) -> Vec<String> {
@@ -80,6 +85,18 @@ fn sketch(values: &[f64], least: f64, most: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn however_long_ago_it_is_no_earlier_than_there_are_figures() {
+        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let epoch = DateTime::UNIX_EPOCH;
+        assert_eq!(ago(0, now), now);
+        assert_eq!(ago(800_000_000, now).timestamp(), 1_000_000_000);
+        // To before 1970, before the year 0, before any year there is, and beyond all counting.
+        for seconds in [1_800_000_001, 70_000_000_000, 9_000_000_000_000, u64::MAX] {
+            assert_eq!(ago(seconds, now), epoch, "{seconds}");
+        }
+    }
 
     #[test]
     fn a_line_is_told_in_a_row() {
