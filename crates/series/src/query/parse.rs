@@ -100,7 +100,11 @@ impl Parser {
 
     fn expr(&mut self) -> Result<Expr, QueryError> {
         let name = self.word("a figure or a function")?;
-        let by = self.by()?;
+        let by = match &*name {
+            // Of each series by itself: there is nothing to group.
+            "rate" | "increase" if self.at_by() => return Err(self.expected("`(`")),
+            _ => self.by()?,
+        };
         if by.is_none() && self.peek() != Some(&Token::Sign("(")) {
             return Ok(Expr::Latest(self.selector(name)?));
         }
@@ -110,9 +114,13 @@ impl Parser {
         Ok(expr)
     }
 
+    fn at_by(&self) -> bool {
+        self.peek() == Some(&Token::Word("by".to_owned()))
+    }
+
     /// `by (label, label)`
     fn by(&mut self) -> Result<Option<Vec<String>>, QueryError> {
-        if self.peek() != Some(&Token::Word("by".to_owned())) {
+        if !self.at_by() {
             return Ok(None);
         }
         self.next += 1;
@@ -312,6 +320,14 @@ mod tests {
             ),
             ("é + 1", "`é` at character 1 means nothing here"),
             ("sum(x", "expected `)` at character 6, found the end"),
+            (
+                "rate by (kb_id) (x[5m])",
+                "expected `(` at character 6, found `by`",
+            ),
+            (
+                "sum(increase by (kb_id) (x[5m]))",
+                "expected `(` at character 14, found `by`",
+            ),
         ] {
             assert_eq!(parse(text).unwrap_err().to_string(), told, "{text}");
         }
