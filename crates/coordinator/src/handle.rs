@@ -75,7 +75,8 @@ impl<H: FlushHandler> Coordinator<H> {
         }
     }
 
-    /// Accepts a write, once there is room for it.
+    /// Accepts a write, once there is room for it. Until then the operation is the caller's, and
+    /// not part of the budget.
     ///
     /// Cancelled before it answers, it has accepted nothing.
     pub async fn write(&self, op: <H::Delta as Delta>::Op) -> Result<Receipt, Error> {

@@ -8,7 +8,8 @@
 //!   dropped in silence, and a rejected write leaves no trace.
 //! - Writes go on while a flush runs. Those that wait for durability share one.
 //! - What is pending and in flight never exceeds a budget in bytes; beyond it
-//!   writers wait. A flush and a shutdown never do.
+//!   writers wait, each with its own operation, which the budget does not count:
+//!   callers bound those. A flush and a shutdown never wait for room.
 //! - A reader sees whole flushes only, and can ask for one new enough.
 //!
 //! It knows no storage: what a delta holds and where it goes are its user's.

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// Bound on what is pending and in flight together; beyond it writers wait.
+    /// Bound on what is pending and in flight together; beyond it writers wait,
+    /// holding operations of their own that are not counted.
     pub budget_bytes: usize,
     /// A pending delta this large is flushed. Half the budget lets writes go on meanwhile.
     pub flush_bytes: usize,
