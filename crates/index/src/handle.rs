@@ -74,9 +74,11 @@ impl Index {
         place: UnitPlace,
         fence: Fence,
         model: &ModelName,
-        chunks: Vec<IndexedChunk>,
+        mut chunks: Vec<IndexedChunk>,
     ) -> Result<Receipt, Error> {
         check(&place, &chunks)?;
+        // Ids are given out in this order, and tell it where the text has nothing else to.
+        chunks.sort_by_key(|chunk| chunk.chunk.ordinal);
         let _hold = self.hold(place.space, place.version).await?;
         let write = UnitWrite {
             fence,

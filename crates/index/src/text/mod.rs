@@ -12,6 +12,8 @@ pub mod reading;
 
 pub mod rebuild;
 
+pub mod ties;
+
 pub mod search;
 
 pub use book::{Book, Doc};

@@ -10,11 +10,12 @@
 use model::VersionId;
 use tantivy::postings::Postings;
 use tantivy::schema::IndexRecordOption;
-use tantivy::{DocSet, Searcher, SegmentReader, TERMINATED, Term};
+use tantivy::{DocId, DocSet, Searcher, SegmentOrdinal, SegmentReader, TERMINATED, Term};
 
 use crate::Error;
 use crate::error::Doing;
 use crate::text::book::FIELDS;
+use crate::text::ties;
 use crate::text::words::Asked;
 use crate::vector::bits::Bits;
 use crate::vector::flat::keep_best;
@@ -34,12 +35,14 @@ pub struct Hit {
     pub score: f32,
     pub id: u32,
     pub number: u32,
+    pub segment: SegmentOrdinal,
+    pub doc: DocId,
 }
 
 /// Where a word occurs in a segment: documents in order, and how often in each.
 type Occurrences = Vec<(u32, u32)>;
 
-/// The best `top`, and all that tie with the last of them, in no order.
+/// The best `top`, in no order. Of those that tie with the last of them, the first by place.
 pub fn search(
     searcher: &Searcher,
     asked: &[Asked],
@@ -58,12 +61,20 @@ pub fn search(
     };
     let weights: Vec<f32> = asked.iter().enumerate().map(weight).collect();
     let mut hits = Vec::new();
-    for (segment, found) in searcher.segment_readers().iter().zip(&found) {
+    for (segment, found) in (0..).zip(&found) {
         let mean = statistics.words as f32 / statistics.chunks.max(1) as f32;
-        score(segment, (found, &weights), mean, &mut hits)?;
+        let reader = searcher.segment_reader(segment);
+        score((segment, reader), (found, &weights), mean, &mut hits)?;
         keep_best(&mut hits, top, |hit| hit.score);
     }
-    Ok(hits)
+    if hits.len() <= top {
+        return Ok(hits);
+    }
+    let least = hits.iter().map(|hit| hit.score).fold(f32::MAX, f32::min);
+    let (mut best, tied): (Vec<Hit>, Vec<Hit>) = hits.iter().partition(|hit| hit.score > least);
+    let room = top - best.len();
+    best.extend(ties::first(searcher, tied, room)?);
+    Ok(best)
 }
 
 fn idf(with: f32, all: f32) -> f32 {
@@ -106,7 +117,7 @@ fn occurrences(
 }
 
 fn score(
-    segment: &SegmentReader,
+    (ordinal, segment): (SegmentOrdinal, &SegmentReader),
     (found, weights): (&[Occurrences], &[f32]),
     mean: f32,
     hits: &mut Vec<Hit>,
@@ -135,6 +146,8 @@ fn score(
             score: *score,
             id: read(&ids, doc as u32)?,
             number: read(&numbers, doc as u32)?,
+            segment: ordinal,
+            doc: doc as u32,
         });
     }
     Ok(())
