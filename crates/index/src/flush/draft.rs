@@ -150,7 +150,8 @@ impl<'a> Draft<'a> {
             let tokens = tokens.remove(unit).unwrap_or_default();
             self.put_unit(at, write, tokens, &mut record).await?;
         }
-        if stored != Some(record) {
+        // Scoured it counts as nothing, though it comes back as it was.
+        if changes.scour || stored != Some(record) {
             self.batch.put(key, record.write());
             self.edit(space).await?.note_version(&record);
         }

@@ -64,6 +64,31 @@ async fn a_vector_that_cannot_be_read_stops_neither_clustering_nor_compaction_no
     index.close().await.unwrap();
 }
 
+async fn found_by_words(index: &Index) -> u32 {
+    let snapshot = index.snapshot(Flush(0)).await.unwrap();
+    let all = live(0..9);
+    let found = snapshot.search_text(space(1), "grain", &all, 99).await;
+    found.unwrap().len() as u32
+}
+
+/// As `repair` does it.
+async fn write_anew(index: &Index, number: u32, count: u32) {
+    index.scour(space(1), version(number)).await.unwrap();
+    let place = place(space(1), number, "u");
+    let written = replace(index, place, 2, chunks(count)).await.unwrap();
+    written.durable().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_version_written_anew_as_it_was_is_searched_as_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open_with(folder.path(), settings()).await;
+    write(&index, 0, FIRST).await;
+    write_anew(&index, 0, FIRST).await;
+    assert_eq!(found_by_words(&index).await, FIRST);
+    index.close().await.unwrap();
+}
+
 fn postings(folder: &Path) -> Option<PathBuf> {
     ending(folder, "idx")
 }
