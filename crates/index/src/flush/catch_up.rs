@@ -95,7 +95,14 @@ async fn catch_up_space(
     let Some(bytes) = store::get(view, key::of_space(key::SPACE, &space)).await? else {
         return Ok(());
     };
-    let wanted = SpaceRecord::read(&bytes)?.text_flush;
+    // Whoever comes to the space is told so; the others are to be opened.
+    let wanted = match SpaceRecord::read(&bytes) {
+        Ok(record) => record.text_flush,
+        Err(error) => {
+            tracing::warn!(%space, %error, "a text index is not caught up");
+            return Ok(());
+        }
+    };
     // What cannot be opened or continued from is rebuilt when it is first needed.
     let Ok(book) = store.shelf.behind(space).await else {
         return Ok(());

@@ -1,4 +1,8 @@
 //! Brings a text index to where SlateDB is.
+//!
+//! A record that was changed is left out, and everything else is found by its words: the audit
+//! names it, and its repair brings it here. Were it to end the work, nothing of the space could
+//! be searched or written, its repair included.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,9 +12,9 @@ use slatedb::DbSnapshot;
 
 use crate::Error;
 use crate::place::Space;
-use crate::slate::key;
 use crate::slate::record::{Changed, ChunkRecord, VersionRecord};
 use crate::slate::store::{self, Rows};
+use crate::slate::{key, seal};
 use crate::text::shelf::blocking;
 use crate::text::{Book, Doc, words};
 
@@ -37,7 +41,7 @@ pub async fn all(
     let mut numbers = Numbers::new(view, space);
     let mut docs = Vec::new();
     while let Some((key, bytes)) = rows.next().await? {
-        docs.push(doc(&key, &bytes, &mut numbers).await?);
+        docs.extend(doc(&key, &bytes, &mut numbers).await?);
         if docs.len() == SLICE {
             add(book, std::mem::take(&mut docs)).await?;
         }
@@ -68,7 +72,7 @@ pub async fn changed(
         let prefix = prefix_of(one);
         let mut rows = Rows::under(view, &prefix).await?;
         while let Some((key, bytes)) = rows.next().await? {
-            docs.push(doc(&key, &bytes, &mut numbers).await?);
+            docs.extend(doc(&key, &bytes, &mut numbers).await?);
         }
     }
     // A version and a unit of it may both be named: each chunk goes in once.
@@ -87,30 +91,42 @@ fn prefix_of(changed: &Changed) -> Vec<u8> {
     }
 }
 
-async fn doc(key: &[u8], bytes: &[u8], numbers: &mut Numbers<'_>) -> Result<Doc, Error> {
-    let (version, unit) = read_place(key)?;
-    let record = ChunkRecord::read(bytes)?;
-    Ok(Doc {
+/// `None` of a record that was changed, or is of a version that cannot say its number.
+async fn doc(key: &[u8], bytes: &[u8], numbers: &mut Numbers<'_>) -> Result<Option<Doc>, Error> {
+    let (version, unit, record) = match read(key, bytes) {
+        Ok(read) => read,
+        Err(error) => {
+            tracing::warn!(space = %numbers.space, %error, "a chunk gets no text: run verify");
+            return Ok(None);
+        }
+    };
+    let number = numbers.of(version).await?;
+    Ok(number.map(|number| Doc {
         id: record.id,
-        number: numbers.of(version).await?,
+        number,
         version,
         unit,
         words: words_of(&record.chunk, record.language.as_deref()),
-    })
+    }))
 }
 
-fn read_place(key: &[u8]) -> Result<(VersionId, UnitName), Error> {
+/// One that was written over is not believed: its id may be that of another.
+fn read(key: &[u8], bytes: &[u8]) -> Result<(VersionId, UnitName, ChunkRecord), Error> {
     let place = key::read_version(key).zip(key::read_unit(key));
     let ((_, version), unit) =
         place.ok_or_else(|| Error::corrupt("chunk", "its key has no place"))?;
-    Ok((version, unit))
+    if !seal::is_whole(bytes) {
+        let why = format!("that of {unit} in version {version} was changed");
+        return Err(Error::corrupt("chunk", why));
+    }
+    Ok((version, unit, ChunkRecord::read(bytes)?))
 }
 
-/// The numbers of versions, each read once.
+/// The numbers of versions, each read once; `None` of one that cannot say it.
 struct Numbers<'a> {
     view: &'a DbSnapshot,
     space: Space,
-    known: BTreeMap<VersionId, u32>,
+    known: BTreeMap<VersionId, Option<u32>>,
 }
 
 impl<'a> Numbers<'a> {
@@ -119,16 +135,18 @@ impl<'a> Numbers<'a> {
         Self { view, space, known }
     }
 
-    async fn of(&mut self, version: VersionId) -> Result<u32, Error> {
+    async fn of(&mut self, version: VersionId) -> Result<Option<u32>, Error> {
         if let Some(number) = self.known.get(&version) {
             return Ok(*number);
         }
         let key = key::of_version(key::VERSION, &self.space, version);
         let bytes = store::get(self.view, key).await?;
-        let record = bytes.map(|bytes| VersionRecord::read(&bytes)).transpose()?;
-        let number = record
-            .and_then(|record| record.number)
-            .ok_or_else(|| Error::corrupt("version", "it has chunks and no number"))?;
+        let record = bytes.and_then(|bytes| VersionRecord::read(&bytes).ok());
+        let number = record.and_then(|record| record.number);
+        if number.is_none() {
+            let space = self.space;
+            tracing::warn!(%space, %version, "a version without a number gets no text: run verify");
+        }
         self.known.insert(version, number);
         Ok(number)
     }

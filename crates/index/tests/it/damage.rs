@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use index::{Flush, Index, IndexedChunk, Settings, What};
+use index::{Fault, Flush, Index, IndexedChunk, Settings, What};
+use model::VersionId;
 
 use crate::kit::{chunk, live, objects, open_with, place, replace, space, version};
-use crate::sweep::{VECTOR, spoil_at};
+use crate::sweep::{CHUNK, SPACE, VECTOR, VERSION, spoil_at};
 
 /// Few, so that a compaction has to look at each of them.
 const FIRST: u32 = 3;
@@ -64,6 +65,19 @@ async fn a_vector_that_cannot_be_read_stops_neither_clustering_nor_compaction_no
     index.close().await.unwrap();
 }
 
+/// Every fault there is, by version and ordinal.
+async fn faults(index: &Index) -> Vec<(Option<VersionId>, Option<u32>, What)> {
+    let snapshot = index.snapshot(Flush(0)).await.unwrap();
+    let mut audit = snapshot.audit(space(1)).await.unwrap();
+    let mut faults = Vec::new();
+    for version in audit.versions().await.unwrap() {
+        faults.extend(audit.version(version).await.unwrap().faults);
+    }
+    faults.extend(audit.strays().await.unwrap());
+    let told = |fault: Fault| (fault.version, fault.ordinal, fault.what);
+    faults.into_iter().map(told).collect()
+}
+
 async fn found_by_words(index: &Index) -> u32 {
     let snapshot = index.snapshot(Flush(0)).await.unwrap();
     let all = live(0..9);
@@ -85,6 +99,96 @@ async fn a_version_written_anew_as_it_was_is_searched_as_before() {
     let index = open_with(folder.path(), settings()).await;
     write(&index, 0, FIRST).await;
     write_anew(&index, 0, FIRST).await;
+    assert_eq!(found_by_words(&index).await, FIRST);
+    index.close().await.unwrap();
+}
+
+/// The text is lost too, as in a backup, which holds none.
+#[tokio::test]
+async fn a_chunk_that_cannot_be_read_keeps_no_text_from_being_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let index = open_with(folder, settings()).await;
+    write(&index, 0, FIRST).await;
+    write(&index, 1, FIRST).await;
+    index.close().await.unwrap();
+    spoil_at(folder, CHUNK, 1).await;
+    std::fs::remove_dir_all(folder.join("text")).unwrap();
+
+    let index = open_with(folder, settings()).await;
+    assert_eq!(found_by_words(&index).await, 2 * FIRST - 1);
+    let damaged = [(Some(version(0)), Some(1), What::ChunkChanged)];
+    assert_eq!(faults(&index).await, damaged);
+    let made = index.rebuild_text(space(1)).await.unwrap();
+    made.durable().await.unwrap();
+    assert_eq!(faults(&index).await, damaged);
+    write_anew(&index, 0, FIRST).await;
+    assert_eq!(faults(&index).await, []);
+    assert_eq!(found_by_words(&index).await, 2 * FIRST);
+    index.close().await.unwrap();
+}
+
+/// What is written first opens the text, which is to be made then.
+#[tokio::test]
+async fn a_version_that_cannot_be_read_keeps_no_text_from_being_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let index = open_with(folder, settings()).await;
+    write(&index, 0, FIRST).await;
+    write(&index, 1, FIRST).await;
+    index.close().await.unwrap();
+    spoil_at(folder, VERSION, 0).await;
+    std::fs::remove_dir_all(folder.join("text")).unwrap();
+
+    let index = open_with(folder, settings()).await;
+    write(&index, 2, FIRST).await;
+    assert_eq!(found_by_words(&index).await, 2 * FIRST);
+    let named = faults(&index).await;
+    let whole = (Some(version(0)), None, What::NoVersion);
+    assert!(named.contains(&whole), "{named:?}");
+    let mine = |(of, ..): &(Option<VersionId>, _, _)| *of == Some(version(0));
+    assert!(named.iter().all(mine), "{named:?}");
+    write_anew(&index, 0, FIRST).await;
+    assert_eq!(faults(&index).await, []);
+    assert_eq!(found_by_words(&index).await, 3 * FIRST);
+    index.close().await.unwrap();
+}
+
+/// What a crash leaves: the store has more than the text, and says what.
+#[tokio::test]
+async fn a_record_that_cannot_be_read_keeps_no_index_from_being_opened_after_a_crash() {
+    let folder = tempfile::tempdir().unwrap();
+    let [living, dead] = ["living", "dead"].map(|name| folder.path().join(name));
+    let index = open_with(&living, settings()).await;
+    write(&index, 0, FIRST).await;
+    index.close().await.unwrap();
+    copy(&living.join("text"), &dead.join("text"));
+    let index = open_with(&living, settings()).await;
+    write(&index, 1, FIRST).await;
+    copy(&living.join("index"), &dead.join("index"));
+    index.close().await.unwrap();
+
+    spoil_at(&dead, CHUNK, FIRST as usize).await;
+    let index = open_with(&dead, settings()).await;
+    assert_eq!(found_by_words(&index).await, 2 * FIRST - 1);
+    let damaged = [(Some(version(1)), Some(0), What::ChunkChanged)];
+    assert_eq!(faults(&index).await, damaged);
+    index.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_space_that_cannot_be_read_keeps_no_index_from_being_opened_after_a_crash() {
+    let folder = tempfile::tempdir().unwrap();
+    let [living, dead] = ["living", "dead"].map(|name| folder.path().join(name));
+    let index = open_with(&living, settings()).await;
+    let other = place(space(4), 0, "u");
+    replace(&index, other, 1, chunks(FIRST)).await.unwrap();
+    write(&index, 0, FIRST).await;
+    copy(&living, &dead);
+    index.close().await.unwrap();
+
+    spoil_at(&dead, SPACE, 1).await;
+    let index = open_with(&dead, settings()).await;
     assert_eq!(found_by_words(&index).await, FIRST);
     index.close().await.unwrap();
 }

@@ -7,8 +7,10 @@ use slatedb::Db;
 
 use crate::kit::{chunk, objects, open, place, replace, space, version};
 
+pub const VERSION: u8 = 0x10;
 const UNIT: u8 = 0x11;
-const CHUNK: u8 = 0x12;
+pub const CHUNK: u8 = 0x12;
+pub const SPACE: u8 = 0x20;
 pub const VECTOR: u8 = 0x21;
 const REUSE: u8 = 0x30;
 
