@@ -39,7 +39,7 @@ use crate::{Error, Settings};
 pub struct Store {
     pub db: Db,
     pub settings: Settings,
-    pub shelf: Shelf,
+    pub shelf: Arc<Shelf>,
     pub cache: Cache,
     pub guards: Arc<Guards>,
     pub files: Files,
@@ -53,7 +53,7 @@ impl Store {
         Self {
             db,
             files,
-            shelf,
+            shelf: Arc::new(shelf),
             cache: Cache::new(settings.cache_bytes),
             guards: Arc::default(),
             // Before the last end, perhaps.

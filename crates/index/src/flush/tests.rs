@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::kit::{chunk, open, space, write};
-use crate::{Flush, Settings};
+use crate::{Error, Flush, Settings};
 
 #[tokio::test]
 async fn a_flush_over_many_spaces_leaves_no_more_texts_open_than_there_may_be() {
@@ -96,4 +96,72 @@ async fn a_text_that_takes_long_to_open_keeps_nobody_from_another() {
 
     drop(opening);
     assert_eq!(search(0).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_text_is_made_anew_though_who_asked_for_it_gives_up() {
+    let (objects, folder) = (Arc::default(), tempfile::tempdir().unwrap());
+    let index = open(Settings::default(), &objects, folder.path()).await;
+    let written = write(&index, space(0), "u", vec![chunk(0, vec![1.0])]).await;
+    written.durable().await.unwrap();
+    index.close().await.unwrap();
+
+    let lost = tempfile::tempdir().unwrap();
+    let index = open(Settings::default(), &objects, lost.path()).await;
+    let shelf = &index.store.shelf;
+    let snapshot = index.snapshot(Flush(0)).await.unwrap();
+    let live = [0].into_iter().collect();
+    let search = || snapshot.search_text(space(0), "grain", &live, 9);
+    let turn = shelf.turn(space(0));
+    let opening = turn.lock().await;
+    tokio::select! {
+        _ = search() => panic!("it is not its turn"),
+        () = shelf.began_to_open(space(0)) => {}
+    }
+    drop(opening);
+    while index.open_texts().await == 0 {
+        tokio::task::yield_now().await;
+    }
+    // Nor is it made once more for the next who asks.
+    let _none_is_opened = turn.lock().await;
+    assert_eq!(search().await.unwrap().len(), 1);
+    index.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_text_that_is_being_made_anew_does_not_keep_the_index_from_closing() {
+    let (objects, folder) = (Arc::default(), tempfile::tempdir().unwrap());
+    let index = open(Settings::default(), &objects, folder.path()).await;
+    let written = write(&index, space(0), "u", vec![chunk(0, vec![1.0])]).await;
+    written.durable().await.unwrap();
+    index.close().await.unwrap();
+
+    let lost = tempfile::tempdir().unwrap();
+    let index = open(Settings::default(), &objects, lost.path()).await;
+    let shelf = Arc::clone(&index.store.shelf);
+    let snapshot = index.snapshot(Flush(0)).await.unwrap();
+    let live = [0].into_iter().collect();
+    let search = || snapshot.search_text(space(0), "grain", &live, 9);
+    let turn = shelf.turn(space(0));
+    let opening = turn.lock().await;
+    let closing = async {
+        shelf.began_to_open(space(0)).await;
+        let close = async { index.close().await };
+        let go_on = async {
+            shelf.ended().await;
+            drop(opening);
+        };
+        tokio::join!(close, go_on).0
+    };
+    let (closed, one, other) = tokio::join!(closing, search(), search());
+    closed.unwrap();
+    // Everyone who waited for it is told.
+    assert!(matches!(one, Err(Error::Stopped)), "{one:?}");
+    assert!(matches!(other, Err(Error::Stopped)), "{other:?}");
+
+    let index = open(Settings::default(), &objects, lost.path()).await;
+    let snapshot = index.snapshot(Flush(0)).await.unwrap();
+    let found = snapshot.search_text(space(0), "grain", &live, 9).await;
+    assert_eq!(found.unwrap().len(), 1);
+    index.close().await.unwrap();
 }

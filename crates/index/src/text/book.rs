@@ -143,6 +143,14 @@ impl Book {
         self.directory.sync_directory().doing("sync the folder")
     }
 
+    /// As [`flush`](Self::flush), with nothing older to be searched: it may have come about since
+    /// this was opened.
+    pub fn catch_up(&self) -> Result<Option<u64>, Error> {
+        let flush = self.flush()?;
+        self.reader.reload().doing("reload")?;
+        Ok(flush)
+    }
+
     /// The flush whose text is complete here; `None` before the first.
     pub fn flush(&self) -> Result<Option<u64>, Error> {
         let metas = self.index.load_metas().doing("read the head")?;
@@ -391,6 +399,19 @@ mod tests {
             unit: UnitName::new("u").expect("a name"),
             words: vec!["mill".to_owned()],
         }
+    }
+
+    #[test]
+    fn what_was_committed_since_it_was_opened_is_searched_once_it_counts() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let book = Book::open(folder.path()).expect("it opens");
+        let other = Book::open(folder.path()).expect("it opens");
+        let version = VersionId::from_uuid(uuid::Uuid::from_u128(1));
+        other
+            .commit(1, &[], &[doc(0, version)])
+            .expect("it commits");
+        assert_eq!(book.catch_up().expect("a number"), Some(1));
+        assert_eq!(book.searcher().num_docs(), 1);
     }
 
     #[test]

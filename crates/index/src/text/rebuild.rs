@@ -28,12 +28,13 @@ pub fn words_of(chunk: &model::Chunk, language: Option<&str>) -> Vec<String> {
     words::of_text(words::rules_of(language), texts)
 }
 
-/// Everything of a space, anew.
+/// Everything of a space, anew. It ends early once it is no longer wanted.
 pub async fn all(
     view: &DbSnapshot,
     space: Space,
     book: &Arc<Book>,
     flush: u64,
+    wanted: impl Fn() -> bool,
 ) -> Result<(), Error> {
     let cleared = Arc::clone(book);
     blocking(move || cleared.clear()).await?;
@@ -42,6 +43,9 @@ pub async fn all(
     let mut docs = Vec::new();
     while let Some((key, bytes)) = rows.next().await? {
         docs.extend(doc(&key, &bytes, &mut numbers).await?);
+        if !wanted() {
+            return Err(Error::Stopped);
+        }
         if docs.len() == SLICE {
             add(book, std::mem::take(&mut docs)).await?;
         }

@@ -15,9 +15,11 @@
 //!
 //! Opening may take long, if it is rebuilt or its last merges have to end: whoever
 //! opens, removes or looks at the files of one takes its turn, and the others
-//! go on.
+//! go on. It outlasts who asked for it: whoever gives up waiting leaves it to the
+//! next who asks.
 
 use std::collections::{HashMap, HashSet};
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -46,11 +48,16 @@ pub struct Shelf {
     /// Whoever opens, removes or looks at the files of a space.
     turns: Mutex<HashMap<Space, Weak<tokio::sync::Mutex<()>>>>,
     snapshots: Mutex<Vec<Weak<Texts>>>,
+    /// None is opened any more.
+    ended: AtomicBool,
     /// Whether every text was whole when this began.
     left_whole: AtomicBool,
     /// Whether the store still says so.
     marked: tokio::sync::Mutex<bool>,
 }
+
+/// Answers whoever waits for a text index with it, or with what kept it from being opened.
+type Opening = Shared<BoxFuture<'static, Result<Arc<Book>, Error>>>;
 
 /// Tells, to whoever asks, whether a text index closed well.
 type Closing = Shared<BoxFuture<'static, bool>>;
@@ -62,6 +69,8 @@ struct Open {
     uses: u64,
     /// All that were ever open: they are whole.
     seen: HashSet<Space>,
+    /// On their way.
+    opening: HashMap<Space, Opening>,
     /// Closed, and perhaps still merging: none of them is opened before that has ended.
     closing: HashMap<Space, Closing>,
 }
@@ -77,6 +86,7 @@ impl Shelf {
             open: tokio::sync::Mutex::default(),
             turns: Mutex::default(),
             snapshots: Mutex::default(),
+            ended: AtomicBool::new(false),
             left_whole: AtomicBool::new(whole),
             marked: tokio::sync::Mutex::new(whole),
         })
@@ -141,21 +151,32 @@ impl Shelf {
     }
 
     /// The book of a space, opened, caught up and handed out to snapshots.
-    pub async fn book(&self, db: &Db, space: Space) -> Result<Arc<Book>, Error> {
-        if let Some(book) = self.open.lock().await.known(&space) {
-            return Ok(book);
-        }
+    pub async fn book(self: &Arc<Self>, db: &Db, space: Space) -> Result<Arc<Book>, Error> {
+        let opening = {
+            let mut open = self.open.lock().await;
+            if let Some(book) = open.known(&space) {
+                return Ok(book);
+            }
+            if self.ended.load(Ordering::Relaxed) {
+                return Err(Error::Stopped);
+            }
+            let opening = open.opening.entry(space);
+            let begun = opening.or_insert_with(|| begin(Arc::clone(self), db.clone(), space));
+            begun.clone()
+        };
+        opening.await
+    }
+
+    async fn open_for_all(&self, db: &Db, space: Space) -> Result<Arc<Book>, Error> {
         let turn = self.turn(space);
         let _turn = turn.lock().await;
-        if let Some(book) = self.open.lock().await.known(&space) {
-            return Ok(book);
-        }
         self.closed(space).await;
         let book = self.open_book(db, space).await?;
         let mut open = self.open.lock().await;
         self.hand_out(space, &book);
         open.seen.insert(space);
         open.add(space, Arc::clone(&book));
+        open.opening.remove(&space);
         self.close_oldest(&mut open);
         Ok(book)
     }
@@ -181,8 +202,12 @@ impl Shelf {
         let view = db.snapshot().doing("take a snapshot")?;
         let record = read_record(&view, space).await?;
         let folder = self.folder(&space);
-        let opened = open_blocking(folder.clone()).await;
-        let book = match opened.and_then(|book| Ok((book.flush()?.unwrap_or(0), book))) {
+        let there = folder.clone();
+        let opened = reading(move || {
+            let book = Book::open(&there)?;
+            Ok((book.catch_up()?.unwrap_or(0), Arc::new(book)))
+        });
+        let book = match opened.await {
             Ok((flush, book)) if flush == record.text_flush => return Ok(book),
             Ok((flush, book)) => {
                 tracing::warn!(
@@ -202,7 +227,13 @@ impl Shelf {
             }
         };
         self.begin_writing(db).await?;
-        rebuild::all(&view, space, &book, record.text_flush).await?;
+        let wanted = || !self.ended.load(Ordering::Relaxed);
+        let made = rebuild::all(&view, space, &book, record.text_flush, wanted).await;
+        if let Err(error) = made {
+            // What it still writes would come into the folder beside what is made there next.
+            close(space, book).await;
+            return Err(error);
+        }
         Ok(book)
     }
 
@@ -291,8 +322,18 @@ impl Shelf {
         next.retain(|space, _| open.books.contains_key(space));
     }
 
-    /// Returns when none is open and all they wrote is on the disk.
+    /// Returns when none is open and all they wrote is on the disk. One that is being made anew is
+    /// left to the next start.
     pub async fn close_all(&self) {
+        let opening: Vec<Opening> = {
+            let open = self.open.lock().await;
+            self.ended.store(true, Ordering::Relaxed);
+            open.opening.values().cloned().collect()
+        };
+        for one in opening {
+            // Who asked for it is told.
+            drop(one.await);
+        }
         let closing: Vec<Space> = {
             let mut open = self.open.lock().await;
             let books: Vec<_> = open.books.keys().copied().collect();
@@ -328,6 +369,20 @@ impl Open {
             self.closing.insert(*space, closing);
         }
     }
+}
+
+/// Goes on whether anybody waits for it or not.
+fn begin(shelf: Arc<Shelf>, db: Db, space: Space) -> Opening {
+    let opening = tokio::spawn(async move {
+        let opened = AssertUnwindSafe(shelf.open_for_all(&db, space));
+        let opened = opened.catch_unwind().await.unwrap_or(Err(Error::Stopped));
+        if opened.is_err() {
+            shelf.open.lock().await.opening.remove(&space);
+        }
+        opened
+    });
+    let told = async { opening.await.unwrap_or(Err(Error::Stopped)) };
+    told.boxed().shared()
 }
 
 /// Goes on whether anybody waits for it or not.
@@ -378,5 +433,19 @@ fn remove(folder: &Path) -> std::io::Result<()> {
 impl Shelf {
     pub async fn open_books(&self) -> usize {
         self.open.lock().await.books.len()
+    }
+
+    /// Returns once none is opened any more.
+    pub async fn ended(&self) {
+        while !self.ended.load(Ordering::Relaxed) {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Returns once somebody has asked for a text that is not open yet.
+    pub async fn began_to_open(&self, space: Space) {
+        while !self.open.lock().await.opening.contains_key(&space) {
+            tokio::task::yield_now().await;
+        }
     }
 }
