@@ -125,11 +125,7 @@ impl Error {
                 source.kind(),
                 ErrorKind::Unavailable | ErrorKind::Transaction
             ),
-            Self::Text { source, .. } => match **source {
-                tantivy::TantivyError::IoError(_) => !self.is_of_spoilt_text(),
-                tantivy::TantivyError::LockFailure(..) => true,
-                _ => false,
-            },
+            Self::Text { source, .. } => is_of_machine(source),
             Self::Writes(coordinator::Error::Full { .. }) | Self::NotErased => true,
             _ => false,
         }
@@ -149,52 +145,102 @@ impl Error {
     /// Whether files of a text index are not what was written, or not there: no fault of the
     /// machine that reads them.
     pub(crate) fn is_of_spoilt_text(&self) -> bool {
-        use tantivy::TantivyError as Of;
-        use tantivy::directory::error::{OpenDirectoryError, OpenReadError};
-        let source = match self {
-            Self::Text { source, .. } => source,
-            Self::SpoiltText { .. } => return true,
-            _ => return false,
-        };
-        match &**source {
-            Of::OpenReadError(OpenReadError::IoError { io_error, .. }) => is_of_files(io_error),
-            Of::IoError(error) => is_of_files(error),
-            Of::OpenReadError(_)
-            | Of::OpenDirectoryError(OpenDirectoryError::NotADirectory(_))
+        match self {
+            Self::Text { source, .. } => is_of_text(source),
+            Self::SpoiltText { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+/// What the machine said, or a reader of the content; it comes in many wrappings.
+fn io_of(error: &tantivy::TantivyError) -> Option<&std::io::Error> {
+    use tantivy::TantivyError as Of;
+    use tantivy::directory::error::{OpenDirectoryError, OpenReadError, OpenWriteError};
+    match error {
+        Of::IoError(error)
+        | Of::OpenReadError(OpenReadError::IoError {
+            io_error: error, ..
+        })
+        | Of::OpenWriteError(OpenWriteError::IoError {
+            io_error: error, ..
+        })
+        | Of::OpenDirectoryError(
+            OpenDirectoryError::FailedToCreateTempDir(error)
+            | OpenDirectoryError::IoError {
+                io_error: error, ..
+            },
+        ) => Some(error),
+        _ => None,
+    }
+}
+
+/// A text index is not to blame: somebody else has it, or the machine lacks something.
+fn is_of_machine(error: &tantivy::TantivyError) -> bool {
+    use tantivy::TantivyError as Of;
+    match error {
+        Of::LockFailure(..) | Of::SystemError(_) => true,
+        other => io_of(other).is_some_and(|error| !is_of_files(error)),
+    }
+}
+
+fn is_of_text(error: &tantivy::TantivyError) -> bool {
+    use tantivy::TantivyError as Of;
+    use tantivy::directory::error::OpenDirectoryError;
+    if let Some(error) = io_of(error) {
+        return is_of_files(error);
+    }
+    matches!(
+        error,
+        Of::OpenReadError(_)
+            | Of::OpenDirectoryError(
+                OpenDirectoryError::NotADirectory(_) | OpenDirectoryError::DoesNotExist(_)
+            )
             | Of::DataCorruption(_)
             | Of::IncompatibleIndex(_)
             | Of::SchemaError(_)
             | Of::InternalError(_)
-            | Of::DeserializeError(_) => true,
-            _ => false,
-        }
-    }
+            | Of::DeserializeError(_)
+    )
 }
 
 /// What comes of mapping something that is no file (`ENODEV`); it has no kind of its own.
 const NOT_MAPPED: i32 = 19;
 
 /// Whether the files are not what they should be, other than that the machine cannot read them:
-/// what the machine says has a number, and what a reader makes of the content has none.
+/// what the machine says has a number, and what a reader makes of the content has none. Whoever
+/// writes a file in another's place loses the number and keeps the kind, which is none of a
+/// reader's: most that a machine lacks has no kind with a name.
 fn is_of_files(error: &std::io::Error) -> bool {
     use std::io::ErrorKind as Of;
-    match error.raw_os_error() {
+    let of_place = matches!(
+        error.kind(),
+        Of::InvalidInput | Of::IsADirectory | Of::NotADirectory | Of::AlreadyExists
+    );
+    match number_of(error) {
         Some(NOT_MAPPED) => true,
-        Some(_) => matches!(
-            error.kind(),
-            Of::InvalidInput | Of::IsADirectory | Of::NotADirectory | Of::AlreadyExists
-        ),
-        None => !matches!(
-            error.kind(),
-            Of::PermissionDenied
-                | Of::StorageFull
-                | Of::QuotaExceeded
-                | Of::OutOfMemory
-                | Of::TimedOut
-                | Of::Interrupted
-                | Of::WouldBlock
-                | Of::WriteZero
-        ),
+        Some(_) => of_place,
+        None => {
+            let of_content = matches!(
+                error.kind(),
+                Of::InvalidData | Of::UnexpectedEof | Of::Other | Of::Unsupported | Of::NotFound
+            );
+            of_place || of_content
+        }
+    }
+}
+
+/// The machine's, of the innermost that has one.
+fn number_of(error: &std::io::Error) -> Option<i32> {
+    if let Some(number) = error.raw_os_error() {
+        return Some(number);
+    }
+    let mut cause: &(dyn std::error::Error + 'static) = error.get_ref()?;
+    loop {
+        match cause.downcast_ref::<std::io::Error>() {
+            Some(error) => return number_of(error),
+            None => cause = cause.source()?,
+        }
     }
 }
 
@@ -256,6 +302,8 @@ impl<T> Doing<T> for std::io::Result<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
     use slatedb::CloseReason;
 
@@ -274,5 +322,60 @@ mod tests {
         assert!(!error.is_damage() && error.is_stopped(), "{error}");
         let spoilt = at_opening(slatedb::Error::data("checksum mismatch".into()));
         assert!(spoilt.is_damage(), "{spoilt}");
+    }
+    /// As opening a text index wraps it: for reading, for writing, for listing, and bare.
+    fn in_every_wrapping(error: impl Fn() -> io::Error) -> [Error; 4] {
+        use tantivy::directory::error::{OpenDirectoryError, OpenReadError, OpenWriteError};
+        let path = || "meta.json".into();
+        let wrapped: [tantivy::TantivyError; 4] = [
+            OpenReadError::wrap_io_error(error(), path()).into(),
+            OpenWriteError::wrap_io_error(error(), path()).into(),
+            OpenDirectoryError::wrap_io_error(error(), path()).into(),
+            error().into(),
+        ];
+        wrapped.map(|source| Err::<(), _>(source).doing("open").unwrap_err())
+    }
+
+    #[test]
+    fn what_the_machine_lacks_is_no_fault_of_the_text_however_it_is_told() {
+        // Input or output that failed, too many open files, a disk that is read only or full.
+        for number in [5, 24, 28, 30] {
+            let bare = || io::Error::from_raw_os_error(number);
+            let within = || io::Error::other(bare());
+            let deeper = || io::Error::new(bare().kind(), Placed(bare()));
+            let kind_alone = || io::Error::new(bare().kind(), "at path \".tmp\"");
+            let told = [
+                in_every_wrapping(bare),
+                in_every_wrapping(within),
+                in_every_wrapping(deeper),
+                in_every_wrapping(kind_alone),
+            ];
+            for error in told.iter().flatten() {
+                let passes = error.is_transient() && !error.is_of_spoilt_text();
+                assert!(passes, "{number}: {error:?}");
+            }
+        }
+    }
+
+    /// An error that names a path, over the machine's.
+    #[derive(Debug, thiserror::Error)]
+    #[error("at a path")]
+    struct Placed(#[source] io::Error);
+
+    #[test]
+    fn what_a_reader_makes_of_the_content_is_of_the_text() {
+        use io::ErrorKind as Of;
+        for kind in [Of::InvalidData, Of::UnexpectedEof, Of::Other] {
+            let made = || io::Error::new(kind, "a column of no kind");
+            for error in in_every_wrapping(made) {
+                let lasts = error.is_of_spoilt_text() && !error.is_transient();
+                assert!(lasts, "{kind}: {error:?}");
+            }
+        }
+        for number in [NOT_MAPPED, 20, 21] {
+            for error in in_every_wrapping(|| io::Error::from_raw_os_error(number)) {
+                assert!(error.is_of_spoilt_text(), "{number}: {error:?}");
+            }
+        }
     }
 }

@@ -218,7 +218,8 @@ impl Shelf {
                 );
                 book
             }
-            Err(error) if error.is_transient() => return Err(error),
+            // Whatever else it is, the files may be whole, and what reads them what is at fault.
+            Err(error) if !error.is_of_spoilt_text() => return Err(error),
             Err(error) => {
                 tracing::warn!(%space, %error, "text index cannot be read");
                 self.begin_writing(db).await?;

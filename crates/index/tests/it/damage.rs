@@ -248,6 +248,31 @@ async fn a_file_that_vanishes_beneath_an_open_text_index_is_a_fault_and_no_failu
     index.close().await.unwrap();
 }
 
+/// A name that leads to itself stands for all that a machine cannot open.
+#[tokio::test]
+async fn a_text_index_the_machine_cannot_open_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open_with(folder.path(), settings()).await;
+    write(&index, 0, FIRST).await;
+    index.close().await.unwrap();
+    let text = folder.path().join("text");
+    let words = postings(&text).expect("there are words");
+    let head = words.with_file_name("meta.json");
+    let kept = words.with_file_name("kept");
+    std::fs::rename(&head, &kept).unwrap();
+    std::os::unix::fs::symlink("meta.json", &head).unwrap();
+
+    let index = open_with(folder.path(), settings()).await;
+    let snapshot = index.snapshot(Flush(0)).await.unwrap();
+    let asked = snapshot.search_text(space(1), "grain", &live([0]), 9).await;
+    let error = asked.expect_err("it cannot be opened");
+    assert!(error.is_transient(), "{error:?}");
+    std::fs::rename(&kept, &head).unwrap();
+    assert_eq!(found_by_words(&index).await, FIRST);
+    assert!(words.exists(), "it was not made again");
+    index.close().await.unwrap();
+}
+
 /// What a process would leave behind if it was killed now, and somebody then took the postings.
 fn killed_and_spoilt(living: &Path, dead: &Path) {
     copy(living, dead);
