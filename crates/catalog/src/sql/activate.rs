@@ -79,6 +79,11 @@ async fn answered_before<DB: Dialect>(
     }
 }
 
+/// The version `v` came after its document `d` was last removed: as [`Removal::overtakes`] tells.
+pub const CAME_AFTER: &str =
+    "CASE WHEN d.removed_order IS NOT NULL THEN v.source_order > d.removed_order
+    WHEN d.removed_at IS NOT NULL THEN v.created_at > d.removed_at ELSE TRUE END";
+
 /// When and where in the source's order the document was last removed.
 #[derive(Default)]
 pub struct Removal {

@@ -7,8 +7,9 @@
 
 use chrono::{DateTime, Utc};
 use model::{DocumentId, VersionId};
-use sqlx::query;
+use sqlx::{AssertSqlSafe, query};
 
+use super::activate::CAME_AFTER;
 use super::cells::Cells;
 use super::dialect::Dialect;
 use super::events::News;
@@ -48,14 +49,14 @@ async fn left_behind<DB: Dialect>(
     kb: &Kb,
     document: DocumentId,
 ) -> Result<Option<VersionId>, Error> {
-    let row = query(
+    let row = query(AssertSqlSafe(format!(
         "SELECT o.id FROM (SELECT v.id, v.content_hash FROM document_versions v
                  JOIN documents d ON d.id = v.document_id
                  JOIN generations g ON g.id = v.generation_id AND g.state = 'retired'
                  LEFT JOIN activations a ON a.version_id = v.id AND a.generation_id = g.id
                      AND a.closed_at IS NULL
                  WHERE v.document_id = $1 AND (a.id IS NOT NULL
-                     OR v.state = 'superseded' AND d.removed_at IS NULL
+                     OR v.state = 'superseded' AND {CAME_AFTER}
                        AND NOT EXISTS (SELECT 1 FROM activations b
                            JOIN generations h ON h.id = b.generation_id AND h.state = 'retired'
                            JOIN document_versions w ON w.id = b.version_id
@@ -68,8 +69,8 @@ async fn left_behind<DB: Dialect>(
            AND NOT EXISTS (SELECT 1 FROM ingestion_runs r
                  WHERE r.document_id = $1 AND r.generation_id = $2
                    AND r.content_hash = o.content_hash
-                   AND r.status IN ('queued', 'running', 'failed'))",
-    )
+                   AND r.status IN ('queued', 'running', 'failed'))"
+    )))
     .bind(document.as_uuid())
     .bind(kb.serving.id.as_uuid())
     .fetch_optional(c)

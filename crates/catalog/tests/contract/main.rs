@@ -175,6 +175,7 @@ promises! {
     switched::what_a_cancel_leaves_in_a_retired_generation_answers_in_the_serving_one,
     switched::what_came_too_late_before_a_switch_answers_after_it_when_that_is_taken_back,
     switched::what_was_removed_before_a_switch_answers_after_it_when_that_is_taken_back,
+    switched::what_came_after_a_removal_answers_after_a_switch_when_what_replaced_it_is_taken_back,
     switched::a_copy_that_failed_is_no_failure_of_a_job_that_met_the_document,
     noted::a_failed_version_is_noted_until_it_is_tried_again,
     noted::rows_that_were_changed_are_known_and_put_back,

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use catalog::{
-    Activated, DocumentRow, DocumentState, JobChanges, JobClaim, JobOutcome, Page, RunError,
+    Activated, DocumentRow, DocumentState, JobChanges, JobClaim, JobOutcome, Page, Removal,
+    RunError,
 };
 use model::DocumentId;
 
@@ -189,4 +190,31 @@ pub async fn what_came_too_late_before_a_switch_answers_after_it_when_that_is_ta
     world.is_as_noted("made again").await;
     world.cancel(&first).await;
     assert!(world.answering().await.is_empty());
+}
+
+pub async fn what_came_after_a_removal_answers_after_a_switch_when_what_replaced_it_is_taken_back(
+    world: &World,
+) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    world.shows("first", &[("a", "gone")]).await;
+    let old = world.answering().await[0];
+    let document = catalog.version(tenant, old).await.unwrap().document;
+    let ago = world.clock.now();
+    let now = world.clock.pass(Duration::from_secs(1));
+    let removed = catalog.deactivate(tenant, document, Removal::default(), now);
+    removed.await.unwrap();
+    world.clock.pass(Duration::from_secs(1));
+    let second = world.shows("second", &[("a", "new")]).await;
+    world.take(world.place.file("a", "late", ago)).await;
+    world.work_off().await;
+    world.switches().await;
+
+    world.clock.pass(Duration::from_secs(1));
+    world.cancel(&second).await;
+    world.work_off().await;
+    let row = world.row(document).await;
+    assert_eq!(row.content_hash, Some(model::ContentHash::of(b"late")));
+    assert_eq!(world.answering().await, [row.active.unwrap()]);
+    world.is_proven(document).await;
+    world.is_as_noted("made again").await;
 }
