@@ -129,8 +129,8 @@ pub trait Jobs {
     ) -> Result<Vec<Admitted>, Error>;
 
     /// Documents of the job's source, or of its knowledge base where it has none, that were
-    /// not met since it started and answer, or were removed for another job and not for this
-    /// one: those after the given one, by id.
+    /// not met since it started and answer, or will once what is under way of them is done, or
+    /// were removed for another job and not for this one: those after the given one, by id.
     async fn unseen(
         &self,
         claim: &JobClaim,
@@ -138,9 +138,10 @@ pub trait Jobs {
         limit: u32,
     ) -> Result<Vec<Unseen>, Error>;
 
-    /// Removes documents the source shows no more; how many answered until now. The job has a
-    /// part in the removal of those that were removed for another before: see
-    /// [`Jobs::reinstate_some`]. A conflict when the listing is not held any more.
+    /// Removes documents the source shows no more, and what is under way of them will not
+    /// answer either; how many answered until now. The job has a part in the removal of those
+    /// that were removed for another before: see [`Jobs::reinstate_some`]. A conflict when the
+    /// listing is not held any more.
     async fn remove_missing(
         &self,
         claim: &JobClaim,

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::cells::{Cells, json, text};
 use super::dialect::Dialect;
 use super::events::tell;
+use super::missing::to_answer;
 use super::noted_jobs::{self, Part};
 use super::{Tx, admit, claims, counters, end, jobs, originals, outcomes};
 use crate::{Admitted, Batch, Error, JobClaim, Unseen};
@@ -239,7 +240,7 @@ pub async fn unseen<DB: Dialect>(
     limit: u32,
 ) -> Result<Vec<Unseen>, Error> {
     // A job without a source of its own answers for every document of its knowledge base.
-    let rows = query(
+    let rows = query(AssertSqlSafe(format!(
         "SELECT d.id, d.source_uri FROM documents d
          LEFT JOIN source_objects o ON o.source_id = d.source_id AND o.object_key = d.source_uri
          WHERE d.tenant_id = $1 AND d.kb_id = $2 AND d.id > $3
@@ -247,12 +248,14 @@ pub async fn unseen<DB: Dialect>(
            AND (o.seen_at IS NULL OR o.seen_at < $5)
            AND (EXISTS (SELECT 1 FROM activations a
                    WHERE a.document_id = d.id AND a.closed_at IS NULL)
+               OR {}
                OR EXISTS (SELECT 1 FROM job_removals m
                    WHERE m.document_id = d.id AND m.at = d.removed_at)
                  AND NOT EXISTS (SELECT 1 FROM job_removals m
                    WHERE m.document_id = d.id AND m.at = d.removed_at AND m.job_id = $7))
          ORDER BY d.id LIMIT $6",
-    )
+        to_answer()
+    )))
     .bind(claim.tenant.as_uuid())
     .bind(claim.kb.as_uuid())
     .bind(after.map_or(Uuid::nil(), DocumentId::as_uuid))

@@ -10,10 +10,10 @@ use chrono::{DateTime, Utc};
 use model::{
     ContentHash, DocumentId, GenerationId, JobId, JobStatus, SourceOrder, TenantId, VersionId,
 };
-use sqlx::query;
+use sqlx::{AssertSqlSafe, query};
 use uuid::Uuid;
 
-use super::activate::{lock_if_there, next_change, touch};
+use super::activate::{CAME_AFTER, lock_if_there, next_change, touch};
 use super::cells::Cells;
 use super::dialect::Dialect;
 use super::events::tell;
@@ -22,7 +22,8 @@ use super::removal::{close_all, news, open_activations, removed_at};
 use super::{Tx, bring_back, jobs, kbs, noted_documents, noted_removals, stand_in};
 use crate::{Error, JobClaim, LedgerKind, Removal, Unseen};
 
-/// Removes documents for the job; how many answered until now. Shows the job's fence.
+/// Removes documents for the job; how many answered until now. What is under way of them will not
+/// answer either. Shows the job's fence.
 pub async fn remove<DB: Dialect>(
     c: &mut Tx<DB>,
     claim: &JobClaim,
@@ -61,6 +62,14 @@ pub async fn remove<DB: Dialect>(
     Ok(closed.len() as u64)
 }
 
+/// Something of a document `d` is under way and will answer: it came after the last removal.
+pub fn to_answer() -> String {
+    format!(
+        "EXISTS (SELECT 1 FROM ingestion_runs r JOIN document_versions v ON v.id = r.version_id
+             WHERE r.document_id = d.id AND r.status IN ('queued', 'running') AND {CAME_AFTER})"
+    )
+}
+
 /// Whether it answered until now.
 async fn remove_one<DB: Dialect>(
     c: &mut Tx<DB>,
@@ -70,20 +79,11 @@ async fn remove_one<DB: Dialect>(
 ) -> Result<bool, Error> {
     let open = open_activations::<DB>(c, document).await?;
     if open.is_empty() {
-        // A part in a removal there was before; none, where no job made it.
-        let rows = query(
-            "INSERT INTO job_removals (job_id, document_id, at, before_at, before_order)
-             SELECT $1, m.document_id, m.at, m.before_at, m.before_order
-             FROM job_removals m JOIN documents d ON d.id = m.document_id AND d.removed_at = m.at
-             WHERE m.document_id = $2
-             ON CONFLICT DO NOTHING RETURNING *",
-        )
-        .bind(claim.job.as_uuid())
-        .bind(document.as_uuid())
-        .fetch_all(&mut *c)
-        .await?;
-        note_parts::<DB>(c, claim.job, document, &rows).await?;
-        return Ok(false);
+        // What was removed before stays so, though what has come since were never to answer.
+        take_part::<DB>(c, claim.job, document).await?;
+        if !is_to_answer::<DB>(c, document).await? {
+            return Ok(false);
+        }
     }
     let at = removed_at::<DB>(c, document, now).await?;
     let rows = query(
@@ -99,7 +99,39 @@ async fn remove_one<DB: Dialect>(
     note_parts::<DB>(c, claim.job, document, &rows).await?;
     let of = (claim.tenant, document);
     close_all::<DB>(c, of, &open, &Removal::default(), at).await?;
-    Ok(true)
+    Ok(!open.is_empty())
+}
+
+/// A part in a removal there was before; none, where no job made it.
+async fn take_part<DB: Dialect>(
+    c: &mut Tx<DB>,
+    job: JobId,
+    document: DocumentId,
+) -> Result<(), Error> {
+    let rows = query(
+        "INSERT INTO job_removals (job_id, document_id, at, before_at, before_order)
+         SELECT $1, m.document_id, m.at, m.before_at, m.before_order
+         FROM job_removals m JOIN documents d ON d.id = m.document_id AND d.removed_at = m.at
+         WHERE m.document_id = $2
+         ON CONFLICT DO NOTHING RETURNING *",
+    )
+    .bind(job.as_uuid())
+    .bind(document.as_uuid())
+    .fetch_all(&mut *c)
+    .await?;
+    note_parts::<DB>(c, job, document, &rows).await
+}
+
+async fn is_to_answer<DB: Dialect>(c: &mut Tx<DB>, document: DocumentId) -> Result<bool, Error> {
+    let sql = format!(
+        "SELECT d.id FROM documents d WHERE d.id = $1 AND {}",
+        to_answer()
+    );
+    let row = query(AssertSqlSafe(sql))
+        .bind(document.as_uuid())
+        .fetch_optional(c)
+        .await?;
+    Ok(row.is_some())
 }
 
 async fn note_parts<DB: Dialect>(
@@ -155,10 +187,13 @@ pub async fn reinstate_some<DB: Dialect>(
     }
     let mut told = Vec::new();
     for removal in removals {
-        if removal.by::<DB>(c, job, now).await? {
+        let Some(answers) = removal.by::<DB>(c, job, now).await? else {
+            continue;
+        };
+        if answers {
             told.push(news(tenant, removal.document, "document.reinstated"));
-            told.extend(bring_back::begin::<DB>(c, &kb, removal.document, now).await?);
         }
+        told.extend(bring_back::begin::<DB>(c, &kb, removal.document, now).await?);
     }
     for news in told {
         tell::<DB>(c, news, now).await?;
@@ -184,15 +219,16 @@ struct Closed {
 }
 
 impl TakenBack {
-    /// Unless others have a part in it; whether the document answers again. It is locked.
+    /// Whether the document answers again; `None` where others have a part in the removal. It is
+    /// locked.
     async fn by<DB: Dialect>(
         &self,
         c: &mut Tx<DB>,
         job: JobId,
         now: DateTime<Utc>,
-    ) -> Result<bool, Error> {
+    ) -> Result<Option<bool>, Error> {
         let Some(before) = self.part_of::<DB>(c, job).await? else {
-            return Ok(false);
+            return Ok(None);
         };
         let stood = self.restore::<DB>(c, before).await?;
         let mut answers = false;
@@ -200,7 +236,7 @@ impl TakenBack {
             answers |= self.reopen::<DB>(c, &closed, stood, now).await?;
         }
         answers |= stand_in::serve::<DB>(c, self.tenant, self.document, now).await?;
-        Ok(answers)
+        Ok(Some(answers))
     }
 
     /// Ends the job's part in the removal: what was before it, when that was the last part.

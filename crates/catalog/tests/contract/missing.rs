@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use catalog::{Deactivated, Error, JobClaim, LedgerKind, LiveFilter, NewJob, Removal, every};
+use catalog::{
+    Deactivated, Error, JobClaim, LedgerKind, LiveFilter, NewJob, Removal, Unseen, every,
+};
 use model::{DocumentId, VersionId};
 use serde_json::json;
 
@@ -49,6 +51,27 @@ impl World {
         self.remove_missing(&job).await;
         self.bring(&job, &[], true).await;
         job
+    }
+
+    /// A job over all there is, begun while another is at work, which finds `b` gone.
+    pub async fn misses_b(&self, before: &JobClaim) -> JobClaim {
+        let all = JobClaim {
+            source: None,
+            ..before.clone()
+        };
+        let job = self.next_job(&all).await;
+        self.bring(&job, &[("a", "1")], false).await;
+        let mut missing = self.unseen(&job).await;
+        missing.retain(|one| one.source_uri.as_str() == "file:///b");
+        let now = self.clock.pass(Duration::from_secs(1));
+        let removed = self.catalog.remove_missing(&job, missing, now);
+        assert_eq!(removed.await.unwrap(), 0, "it has not answered");
+        self.bring(&job, &[], true).await;
+        job
+    }
+
+    async fn unseen(&self, claim: &JobClaim) -> Vec<Unseen> {
+        self.catalog.unseen(claim, None, 9).await.unwrap()
     }
 
     async fn document_of(&self, version: VersionId) -> DocumentId {
@@ -159,4 +182,52 @@ pub async fn whoever_lists_no_more_removes_nothing(world: &World) {
     late().await;
     world.cancel(&slow).await;
     late().await;
+}
+
+pub async fn what_is_under_way_does_not_answer_when_its_file_is_gone(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let first = world.job("folder").await;
+    world.bring(&first, &[("a", "1"), ("b", "2")], true).await;
+    let canceled = world.misses_b(&first).await;
+    world.cancel(&canceled).await;
+    let second = world.misses_b(&first).await;
+    let changes = catalog.job_changes(tenant, second.job).await.unwrap();
+    assert_eq!(changes.removed, 1);
+    let third = world.misses_b(&first).await;
+    let changes = catalog.job_changes(tenant, third.job).await.unwrap();
+    assert_eq!(changes.removed, 0, "another removed it");
+    world.is_as_noted("removed").await;
+    world.work_off().await;
+    let [a] = world.answering().await[..] else {
+        panic!("one answers")
+    };
+
+    world.cancel(&second).await;
+    assert_eq!(world.answering().await, [a]);
+    world.cancel(&third).await;
+    let [_, b] = world.answering().await[..] else {
+        panic!("what came of it answers")
+    };
+    world.is_proven(world.document_of(b).await).await;
+    world.is_as_noted("taken back").await;
+}
+
+pub async fn what_comes_back_and_is_gone_before_it_answers_stays_gone(world: &World) {
+    let (first, a, b) = world.first_job().await;
+    let removes = world.finds_b_gone(&first).await;
+    let returns = world.next_job(&first).await;
+    let files = [("a", "1"), ("b", "3")];
+    world.bring(&returns, &files, true).await;
+    let removes_again = world.misses_b(&returns).await;
+    world.work_off().await;
+    assert_eq!(world.answering().await, [a]);
+
+    for job in [&removes, &returns] {
+        world.cancel(job).await;
+        assert_eq!(world.answering().await, [a]);
+    }
+    world.cancel(&removes_again).await;
+    assert_eq!(world.answering().await, [a, b], "as before all three");
+    world.is_proven(world.document_of(b).await).await;
+    world.is_as_noted("in the end").await;
 }

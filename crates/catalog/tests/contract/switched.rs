@@ -192,6 +192,23 @@ pub async fn what_came_too_late_before_a_switch_answers_after_it_when_that_is_ta
     assert!(world.answering().await.is_empty());
 }
 
+pub async fn what_was_removed_under_way_answers_after_a_switch_when_that_is_taken_back(
+    world: &World,
+) {
+    let first = world.job("first").await;
+    world.bring(&first, &[("a", "1"), ("b", "2")], true).await;
+    let second = world.misses_b(&first).await;
+    world.work_off().await;
+    world.switches().await;
+    assert_eq!(world.answering().await.len(), 1);
+
+    world.clock.pass(Duration::from_secs(1));
+    world.cancel(&second).await;
+    world.work_off().await;
+    assert_eq!(world.answering().await.len(), 2);
+    world.is_as_noted("in the end").await;
+}
+
 pub async fn what_came_after_a_removal_answers_after_a_switch_when_what_replaced_it_is_taken_back(
     world: &World,
 ) {
