@@ -23,7 +23,6 @@ use crate::slate::record::{SpaceRecord, UnitRecord, VersionRecord};
 use crate::slate::store::{self, Rows};
 use crate::snapshot::Snapshot;
 use crate::text::Shelf;
-use crate::text::shelf::blocking;
 use crate::{Error, Settings};
 
 /// A cheap handle to an open index.
@@ -235,12 +234,7 @@ impl Index {
             return Ok(());
         }
         let Store { shelf, db, .. } = &*self.store;
-        let opened = async {
-            shelf.begin_writing(db).await?;
-            shelf.book(db, space).await
-        };
-        let book = self.store.told(opened.await)?;
-        blocking(move || book.reclaim()).await
+        self.store.told(shelf.reclaim(db, space).await)
     }
 
     /// How writes and flushes fare.

@@ -39,13 +39,8 @@ struct Inner {
 }
 
 impl Snapshot {
-    pub(crate) fn new(
-        store: Arc<Store>,
-        flush: u64,
-        db: Arc<DbSnapshot>,
-        texts: HashMap<Space, Searcher>,
-    ) -> Self {
-        let texts = Arc::new(Mutex::new(texts));
+    pub(crate) fn new(store: Arc<Store>, flush: u64, db: Arc<DbSnapshot>) -> Self {
+        let texts = Arc::default();
         store.shelf.enlist(&texts);
         Self(Arc::new(Inner {
             store,
@@ -62,12 +57,11 @@ impl Snapshot {
         flush: u64,
         db: Arc<DbSnapshot>,
         changed: Vec<Arc<SpaceView>>,
-        texts: HashMap<Space, Searcher>,
     ) -> Self {
         let store = &self.0.store;
-        let next = Self::new(Arc::clone(store), flush, db, texts);
+        let next = Self::new(Arc::clone(store), flush, db);
         // Only now, as the next is already given what is opened from here on: nothing is missed.
-        store.shelf.carry(&self.0.texts, &next.0.texts).await;
+        store.shelf.carry(&next.0.texts).await;
         let mut views = lock(&self.0.views).clone();
         if views.len() + changed.len() > VIEWS {
             views.clear();

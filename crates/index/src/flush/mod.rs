@@ -119,7 +119,7 @@ impl Handler {
         let view = store.db.snapshot().doing("take a snapshot")?;
         let meta = store::head(&view).await?;
         let done = catch_up::catch_up(&store, &view).await?;
-        let snapshot = Snapshot::new(Arc::clone(&store), meta.flush, view, HashMap::new());
+        let snapshot = Snapshot::new(Arc::clone(&store), meta.flush, view);
         let at = tokio::sync::Mutex::new(Position {
             snapshot: snapshot.clone(),
             half: None,
@@ -134,11 +134,11 @@ impl Handler {
             at.half = Some(self.to_slate(&at, &delta, flush).await?);
         }
         let half = at.half.as_mut().expect("just put there");
-        let texts = half.text.apply(&self.store, &mut half.books, flush).await?;
+        half.text.apply(&self.store, &mut half.books, flush).await?;
         let sequence = half.sequence;
         let view = self.store.db.snapshot().doing("take a snapshot")?;
         let views = std::mem::take(&mut half.views);
-        let next = at.snapshot.next(flush, view, views, texts).await;
+        let next = at.snapshot.next(flush, view, views).await;
         at.half = None;
         // The batch just written took away all records before its own.
         at.done = vec![flush];

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use model::{UnitName, VersionId};
-use tantivy::Searcher;
 
 use crate::Error;
 use crate::delta::Pending;
@@ -24,8 +23,6 @@ pub struct TextWork {
     pub redo: Redo,
     /// Shared with the commit, and still here should it have to be repeated.
     docs: BTreeMap<Space, Arc<Vec<Doc>>>,
-    /// Spaces an attempt has completed, should another be needed.
-    done: HashMap<Space, Searcher>,
     /// Spaces whose text is made anew once everything else is done.
     pub rebuild: BTreeSet<Space>,
 }
@@ -46,16 +43,16 @@ impl TextWork {
         spaces
     }
 
-    /// Commits every space that changed and answers with their searchers.
+    /// Commits every space that changed.
     ///
     /// `books` were opened before SlateDB had the flush, so none of them is ahead. Each is let
-    /// go of once it is committed.
+    /// go of once it is committed, should another attempt be needed.
     pub async fn apply(
         &mut self,
         store: &Store,
         books: &mut HashMap<Space, Arc<Book>>,
         flush: u64,
-    ) -> Result<HashMap<Space, Searcher>, Error> {
+    ) -> Result<(), Error> {
         for space in &self.redo.removed {
             store.shelf.remove(space).await?;
         }
@@ -63,8 +60,7 @@ impl TextWork {
         let many = spaces.len() > store.settings.open_texts;
         for space in spaces {
             if let Some(book) = books.get(&space) {
-                let searcher = self.commit(space, Arc::clone(book), flush, many).await?;
-                self.done.insert(space, searcher);
+                self.commit(space, Arc::clone(book), flush, many).await?;
                 books.remove(&space);
                 store.shelf.close_idle().await;
             }
@@ -72,10 +68,9 @@ impl TextWork {
         for space in std::mem::take(&mut self.rebuild) {
             // Gone from its folder it is behind the store, and what is behind is rebuilt.
             store.shelf.remove(&space).await?;
-            let book = store.shelf.book(&store.db, space).await?;
-            self.done.insert(space, book.searcher());
+            store.shelf.book(&store.db, space).await?;
         }
-        Ok(std::mem::take(&mut self.done))
+        Ok(())
     }
 
     /// Of `many`, none keeps its writer: its buffer and threads would add up over all of them.
@@ -85,17 +80,17 @@ impl TextWork {
         book: Arc<Book>,
         flush: u64,
         many: bool,
-    ) -> Result<Searcher, Error> {
+    ) -> Result<(), Error> {
         let mine = self.redo.changed.iter().filter(|one| one.space == space);
         let gone: Vec<_> = mine.map(|one| (one.version, one.unit.clone())).collect();
         let docs = self.docs.get(&space).cloned().unwrap_or_default();
         blocking(move || {
-            let searcher = book.commit(flush, &gone, &docs)?;
+            book.commit(flush, &gone, &docs)?;
             // The text is complete without what a merge would have made of it.
             if many && let Err(error) = book.settle() {
                 tracing::warn!(%space, %error, "segments of a text index were not merged");
             }
-            Ok(searcher)
+            Ok(())
         })
         .await
     }

@@ -50,6 +50,8 @@ pub struct Book {
     directory: MmapDirectory,
     index: Index,
     reader: IndexReader,
+    /// What is handed out. Beside it the reader looks at what is on the disk by now.
+    searcher: Mutex<Searcher>,
     writer: Mutex<Option<IndexWriter>>,
 }
 
@@ -109,6 +111,7 @@ impl Book {
             folder: folder.to_owned(),
             directory,
             index,
+            searcher: Mutex::new(reader.searcher()),
             reader,
             writer: Mutex::new(None),
         })
@@ -147,8 +150,20 @@ impl Book {
     /// this was opened.
     pub fn catch_up(&self) -> Result<Option<u64>, Error> {
         let flush = self.flush()?;
-        self.reader.reload().doing("reload")?;
+        self.reload()?;
         Ok(flush)
+    }
+
+    fn reload(&self) -> Result<(), Error> {
+        self.reader.reload().doing("reload")?;
+        self.hand_out_from_now(self.reader.searcher());
+        Ok(())
+    }
+
+    /// Answers with what was handed out until now.
+    fn hand_out_from_now(&self, searcher: Searcher) -> Searcher {
+        let mut handed_out = self.searcher.lock().expect("nothing panics with it");
+        std::mem::replace(&mut handed_out, searcher)
     }
 
     /// The flush whose text is complete here; `None` before the first.
@@ -158,7 +173,8 @@ impl Book {
     }
 
     pub fn searcher(&self) -> Searcher {
-        self.reader.searcher()
+        let handed_out = self.searcher.lock().expect("nothing panics with it");
+        handed_out.clone()
     }
 
     /// Takes out versions and units, puts in chunks, and commits under a flush number.
@@ -182,7 +198,7 @@ impl Book {
                 commit.commit()
             });
             committed.doing("commit")?;
-            self.reader.reload().doing("reload")
+            self.reload()
         })?;
         self.forget_files();
         Ok(self.searcher())
@@ -210,19 +226,21 @@ impl Book {
     }
 
     /// Rewrites segments that hold deleted chunks and removes files nobody needs: what was taken
-    /// out is in none of them afterwards.
-    pub fn reclaim(&self) -> Result<(), Error> {
+    /// out is in none of them afterwards. Answers with the searcher handed out until now, which
+    /// holds the old files, and with that of the new.
+    pub fn reclaim(&self) -> Result<(Searcher, Searcher), Error> {
         self.settle()?;
         let deleting = |segment: &&tantivy::SegmentReader| segment.num_deleted_docs() > 0;
         self.with_writer(|writer| {
             for _ in 0..RECLAIM_TRIES {
                 self.reader.reload().doing("reload")?;
-                let searcher = self.searcher();
+                let searcher = self.reader.searcher();
                 let segments = searcher.segment_readers().iter().filter(deleting);
                 let spoilt: Vec<_> = segments.map(tantivy::SegmentReader::segment_id).collect();
                 if spoilt.is_empty() {
                     let collected = writer.garbage_collect_files().wait();
-                    return collected.doing("collect garbage").map(drop);
+                    collected.doing("collect garbage")?;
+                    return Ok((self.hand_out_from_now(searcher.clone()), searcher));
                 }
                 match writer.merge(&spoilt).wait() {
                     // Tantivy's own merging rewrote some of them meanwhile: look again.

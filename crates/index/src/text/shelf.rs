@@ -300,27 +300,55 @@ impl Shelf {
 
     /// Takes a searcher from the snapshots that see a book as it is now.
     fn take_back(&self, space: Space, book: &Book) {
-        let now = book.searcher();
+        self.of_each(space, &book.searcher(), |texts| {
+            texts.remove(&space);
+        });
+    }
+
+    /// What was taken out of a text leaves the disk. Files that are gone take room there until
+    /// nobody holds them, so whoever sees the text as it is now is given the new ones.
+    pub async fn reclaim(self: &Arc<Self>, db: &Db, space: Space) -> Result<(), Error> {
+        self.begin_writing(db).await?;
+        let book = self.book(db, space).await?;
+        let shelf = Arc::clone(self);
+        // All at once, or who gives up waiting would leave them the old.
+        let reclaimed = blocking(move || {
+            let (before, now) = book.reclaim()?;
+            // Nobody carries the old one on meanwhile.
+            let _open = shelf.open.blocking_lock();
+            shelf.of_each(space, &before, |texts| {
+                texts.insert(space, now.clone());
+            });
+            Ok(())
+        });
+        reclaimed.await
+    }
+
+    /// Those of each snapshot that has just this searcher of a space.
+    fn of_each(
+        &self,
+        space: Space,
+        searcher: &Searcher,
+        change: impl Fn(&mut HashMap<Space, Searcher>),
+    ) {
+        let same =
+            |known: &Searcher| known.generation().segments() == searcher.generation().segments();
         let snapshots = self.snapshots.lock().expect("nothing panics with it");
         for texts in snapshots.iter().filter_map(Weak::upgrade) {
             let mut texts = texts.lock().expect("nothing panics with it");
-            let same =
-                |known: &Searcher| known.generation().segments() == now.generation().segments();
             if texts.get(&space).is_some_and(same) {
-                texts.remove(&space);
+                change(&mut texts);
             }
         }
     }
 
-    /// Leaves a snapshot the searchers of what is open: its own, and those of the one before.
-    pub async fn carry(&self, before: &Texts, next: &Texts) {
+    /// Gives the snapshot after a flush the searchers of what is open, and of nothing else. Only a
+    /// flush changes what they find, and the next has yet to begin.
+    pub async fn carry(&self, next: &Texts) {
         let open = self.open.lock().await;
-        let before = before.lock().expect("nothing panics with it").clone();
-        let mut next = next.lock().expect("nothing panics with it");
-        for (space, searcher) in before {
-            next.entry(space).or_insert(searcher);
-        }
-        next.retain(|space, _| open.books.contains_key(space));
+        let books = open.books.iter();
+        let searchers = books.map(|(space, (book, _))| (*space, book.searcher()));
+        *next.lock().expect("nothing panics with it") = searchers.collect();
     }
 
     /// Returns when none is open and all they wrote is on the disk. One that is being made anew is

@@ -86,6 +86,14 @@ fn text_knows(folder: &Path, word: &str) -> bool {
     })
 }
 
+/// Files that were taken away and still take room, as this process holds them.
+fn held_though_gone(folder: &Path) -> Vec<String> {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let folder = folder.to_str().unwrap();
+    let held = |line: &&str| line.contains(folder) && line.ends_with("(deleted)");
+    maps.lines().filter(held).map(str::to_owned).collect()
+}
+
 async fn all_but_the_marked_answer(index: &Index) {
     let others = (0..VERSIONS).filter(|number| *number != MARKED);
     let snapshot = index.snapshot(Flush(0)).await.unwrap();
@@ -129,6 +137,27 @@ async fn what_is_erased_is_in_no_file() {
     assert!(index.erase(&[gone]).await.unwrap() > 0);
     index.close().await.unwrap();
     all_but_the_marked_answer(&open_with(folder, settings()).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_taken_out_of_a_text_takes_no_room_though_nothing_is_written_after() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let index = open_with(folder, settings()).await;
+    // Both in one file of the text.
+    let mut last = None;
+    for number in [MARKED, MARKED + 1] {
+        let place = place(space(1), number, "u");
+        last = Some(replace(&index, place, 1, chunks(number)).await.unwrap());
+    }
+    last.unwrap().durable().await.unwrap();
+    forget(&index, MARKED).await;
+    assert_eq!(held_though_gone(folder), Vec::<String>::new());
+    let snapshot = index.snapshot(Flush(0)).await.unwrap();
+    let all = live([MARKED, MARKED + 1]);
+    let found = snapshot.search_text(space(1), "sheet", &all, 99).await;
+    assert_eq!(found.unwrap().len(), CHUNKS as usize);
+    index.close().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
