@@ -192,6 +192,10 @@ impl Dialect for Sqlite {
             "0030_runs_by_content",
             include_str!("../../migrations/sqlite/0030_runs_by_content.sql"),
         ),
+        (
+            "0031_failed_runs_of_a_job",
+            include_str!("../../migrations/sqlite/0031_failed_runs_of_a_job.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -322,6 +326,10 @@ impl Dialect for Postgres {
         (
             "0030_runs_by_content",
             include_str!("../../migrations/postgres/0030_runs_by_content.sql"),
+        ),
+        (
+            "0031_failed_runs_of_a_job",
+            include_str!("../../migrations/postgres/0031_failed_runs_of_a_job.sql"),
         ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =

@@ -45,6 +45,15 @@ pub async fn note<DB: Dialect>(
     Ok(())
 }
 
+/// Two questions, each in the words of its index: how far a job is, is asked again and again.
+const LIVE: &str = "SELECT coalesce(stage, '') AS stage, count(*) AS runs FROM ingestion_runs
+    WHERE job_id = $1 AND status IN ('queued', 'running') GROUP BY 1";
+
+/// Since the job last began: what failed before was counted then.
+const FAILED: &str = "SELECT coalesce(stage, '') AS stage, count(*) AS runs FROM ingestion_runs
+    WHERE job_id = $1 AND status = 'failed'
+      AND counted_in = (SELECT beginnings FROM jobs WHERE id = $1) GROUP BY 1";
+
 /// Counted by the stage each run is in that the job waits for.
 pub async fn progress<DB: Dialect>(
     c: &mut Tx<DB>,
@@ -52,13 +61,8 @@ pub async fn progress<DB: Dialect>(
     job: JobId,
 ) -> Result<JobProgress, Error> {
     let known = jobs::one::<DB>(c, tenant, job).await?.counters;
-    let rows = query(
-        "SELECT coalesce(stage, '') AS stage, status, count(*) AS runs FROM ingestion_runs
-         WHERE job_id = $1 AND status IN ('queued', 'running', 'failed') GROUP BY 1, 2",
-    )
-    .bind(job.as_uuid())
-    .fetch_all(&mut *c)
-    .await?;
+    let live = by_stage::<DB>(c, LIVE, job).await?;
+    let failed = by_stage::<DB>(c, FAILED, job).await?;
     let held = query(
         "SELECT count(w.id) AS under_way, max(r.heartbeat_at) AS heard,
              max(w.lease_until) AS leased_until
@@ -84,18 +88,28 @@ pub async fn progress<DB: Dialect>(
         embedded: known.docs_seen.saturating_sub(known.docs_refused),
         ended: known.docs_seen,
     };
-    for row in &rows {
-        let row = Cells::<DB>(row);
-        let (stage, runs) = (row.text("stage")?, row.count("runs")?);
-        not_past(&mut progress, &stage, runs);
-        if row.text("status")? != RunStatus::Failed.as_str() {
-            progress.ended -= runs.min(progress.ended);
-        }
+    for (stage, runs) in live.iter().chain(&failed) {
+        not_past(&mut progress, stage, *runs);
     }
+    let open: u64 = live.iter().map(|(_, runs)| runs).sum();
+    progress.ended -= open.min(progress.ended);
     if known.runs_awaited > 0 {
         awaited::<DB>(c, job, &mut progress).await?;
     }
     Ok(progress)
+}
+
+async fn by_stage<DB: Dialect>(
+    c: &mut Tx<DB>,
+    sql: &'static str,
+    job: JobId,
+) -> Result<Vec<(String, u64)>, Error> {
+    let rows = query(sql).bind(job.as_uuid()).fetch_all(c).await?;
+    let read = |row| {
+        let row = Cells::<DB>(row);
+        Ok((row.text("stage")?, row.count("runs")?))
+    };
+    rows.iter().map(read).collect()
 }
 
 /// Runs that are at a stage, or failed there, have passed only those before it.

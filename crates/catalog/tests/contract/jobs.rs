@@ -229,8 +229,29 @@ pub async fn a_job_says_what_became_of_everything_it_met(world: &World) {
         hint: None,
     };
     let claim = world.claim(1).await.remove(0);
-    world.catalog.set_aside(&claim, failed, now).await.unwrap();
+    let set_aside = world.catalog.set_aside(&claim, failed.clone(), now);
+    set_aside.await.unwrap();
     assert_eq!(passed().await, (3, 0, 0, 2), "it was not read either");
+
+    // What failed before it began anew is not met again: nothing is taken off for it.
+    world.work_off().await;
+    assert_eq!(passed().await, (3, 1, 1, 3));
+    for _ in 0..3 {
+        let now = world.clock.pass(Duration::from_secs(1));
+        world
+            .catalog
+            .start_job(tenant, listing.job, now)
+            .await
+            .unwrap();
+        let again = world.listing().await;
+        world.bring(&again, &[("a", "3"), ("b", "2")], true).await;
+        let now = world.clock.now();
+        for claim in world.claim(9).await {
+            let failed = failed.clone();
+            world.catalog.set_aside(&claim, failed, now).await.unwrap();
+        }
+    }
+    assert_eq!(passed().await, (2, 1, 1, 2));
 }
 
 pub async fn a_listing_that_was_taken_over_cannot_move_the_cursor(world: &World) {
