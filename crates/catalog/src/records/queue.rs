@@ -113,7 +113,7 @@ pub struct Unattended {
     pub tenant: TenantId,
     pub run: RunId,
     /// From when on nobody was at it: the last of its steps fell due, or its worker was heard
-    /// from for the last time.
+    /// from for the last time, or its job was resumed.
     pub since: DateTime<Utc>,
 }
 

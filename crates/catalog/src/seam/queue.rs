@@ -34,15 +34,15 @@ pub trait Queue {
         now: DateTime<Utc>,
     ) -> Result<Vec<Claim>, Error>;
 
-    /// Runs of all tenants that have a step that is due while nobody is at any of theirs, the
-    /// longest due first; up to `limit`, and fewer where one of them has many such steps.
+    /// Runs of all tenants that have a step that is due while nobody is at any of theirs, and
+    /// whose job is not paused, the longest due first; up to `limit`, and fewer where one of them has many such steps.
     async fn unattended(&self, limit: u32, now: DateTime<Utc>) -> Result<Vec<Unattended>, Error>;
 
     /// Shows on every unattended run why nobody takes it, and when somebody is asked again.
     async fn await_worker(&self, wait: Wait, now: DateTime<Utc>) -> Result<(), Error>;
 
     /// Ends a run that nobody is at among the dead letters, as one that nobody began; `false`
-    /// where somebody is at it after all, or it has ended.
+    /// where somebody is at it after all, its job is paused, or it has ended.
     async fn bury_unattended(
         &self,
         run: RunId,

@@ -1,4 +1,4 @@
-//! Runs that could go on if anybody took them.
+//! Runs that could go on if anybody took them. Those of a paused job could not.
 
 use std::time::Duration;
 
@@ -23,10 +23,13 @@ pub async fn list<DB: Dialect>(
 ) -> Result<Vec<Unattended>, Error> {
     let rows = query(
         "SELECT w.tenant_id, w.run_id, r.heartbeat_at,
+             CASE WHEN j.paused_ms > 0 THEN j.updated_at END AS resumed_at,
              (SELECT max(coalesce(o.lease_until, o.not_before)) FROM work o
               WHERE o.run_id = w.run_id) AS due
          FROM work w JOIN ingestion_runs r ON r.id = w.run_id
+         LEFT JOIN jobs j ON j.id = r.job_id
          WHERE coalesce(w.lease_until, w.not_before) <= $1
+           AND (j.id IS NULL OR j.status <> 'paused')
            AND NOT EXISTS (SELECT 1 FROM work h WHERE h.run_id = w.run_id AND h.lease_until > $1)
          ORDER BY coalesce(w.lease_until, w.not_before), w.id LIMIT $2",
     )
@@ -41,13 +44,20 @@ pub async fn list<DB: Dialect>(
         if runs.iter().any(|known| known.run == run) {
             continue;
         }
-        let due = row.at("due")?;
+        // While its job was paused nobody was to take it: that is held against no worker.
+        let times = [
+            Some(row.at("due")?),
+            row.maybe_at("heartbeat_at")?,
+            row.maybe_at("resumed_at")?,
+        ];
         runs.push(Unattended {
             tenant: row.id("tenant_id", TenantId::from_uuid)?,
             run,
-            since: row
-                .maybe_at("heartbeat_at")?
-                .map_or(due, |heard| heard.max(due)),
+            since: times
+                .into_iter()
+                .flatten()
+                .max()
+                .expect("a time it was due"),
         });
     }
     Ok(runs)
@@ -64,6 +74,7 @@ pub async fn show<DB: Dialect>(
          WHERE id IN (
              SELECT r.id FROM ingestion_runs r
              WHERE r.status IN ('queued', 'running')
+               AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = r.job_id AND j.status = 'paused')
                AND EXISTS (SELECT 1 FROM work w WHERE w.run_id = r.id
                    AND coalesce(w.lease_until, w.not_before) <= $3)
                AND NOT EXISTS (SELECT 1 FROM work h WHERE h.run_id = r.id AND h.lease_until > $3)
@@ -88,12 +99,16 @@ pub async fn bury<DB: Dialect>(
     limits: Limits,
     now: DateTime<Utc>,
 ) -> Result<bool, Error> {
-    let attended = query("SELECT id FROM work WHERE run_id = $1 AND lease_until > $2 LIMIT 1")
-        .bind(run.as_uuid())
-        .bind(now)
-        .fetch_optional(&mut *c)
-        .await?;
-    if attended.is_some() {
+    let kept = query(
+        "SELECT r.id FROM ingestion_runs r WHERE r.id = $1
+           AND (EXISTS (SELECT 1 FROM work w WHERE w.run_id = r.id AND w.lease_until > $2)
+               OR EXISTS (SELECT 1 FROM jobs j WHERE j.id = r.job_id AND j.status = 'paused'))",
+    )
+    .bind(run.as_uuid())
+    .bind(now)
+    .fetch_optional(&mut *c)
+    .await?;
+    if kept.is_some() {
         return Ok(false);
     }
     let wanted = Wanted::of_run(run, "nobody", 1, LEASE);

@@ -105,6 +105,7 @@ promises! {
     unreadable::a_job_nobody_can_read_holds_up_no_other,
     unattended::a_run_is_claimed_by_itself_and_each_of_its_steps_once,
     unattended::a_run_nobody_is_at_is_found_and_says_why_it_waits,
+    unattended::a_run_of_a_paused_job_waits_for_nobody,
     unattended::a_run_is_buried_only_while_nobody_is_at_it,
     order::an_older_version_that_finishes_late_is_superseded,
     order::a_late_finisher_does_not_undo_a_rollback,

@@ -121,6 +121,41 @@ pub async fn a_run_nobody_is_at_is_found_and_says_why_it_waits(world: &World) {
     assert_eq!(world.unattended().await, [second, first]);
 }
 
+pub async fn a_run_of_a_paused_job_waits_for_nobody(world: &World) {
+    let (catalog, clock, tenant) = (&world.catalog, &world.clock, world.place.tenant);
+    let listing = world.job("folder").await;
+    world.bring(&listing, &[("a.txt", "one")], true).await;
+    let [run] = world.unattended().await[..] else {
+        panic!("one run waits")
+    };
+    let now = clock.now();
+    catalog.pause_job(tenant, listing.job, now).await.unwrap();
+    clock.pass(Duration::from_secs(2 * 60 * 60));
+    let now = clock.now();
+    assert!(world.unattended().await.is_empty());
+    let wait = Wait {
+        not_before: now + LEASE,
+        why: "no worker takes it".into(),
+    };
+    catalog.await_worker(wait, now).await.unwrap();
+    assert_eq!(catalog.run(tenant, run).await.unwrap().waiting, None);
+    let error = RunError {
+        code: "no_worker".into(),
+        message: "nobody took it".into(),
+        hint: None,
+    };
+    let buried = catalog.bury_unattended(run, error, now).await;
+    assert!(!buried.unwrap(), "nobody was to take it");
+
+    // It is looked for from now on, and not since it was admitted.
+    catalog.resume_job(tenant, listing.job, now).await.unwrap();
+    let found = catalog.unattended(9, now).await.unwrap();
+    let found: Vec<_> = found.iter().map(|one| (one.run, one.since)).collect();
+    assert_eq!(found, [(run, now)]);
+    world.work_off().await;
+    assert_eq!(world.answering().await.len(), 1);
+}
+
 pub async fn a_run_is_buried_only_while_nobody_is_at_it(world: &World) {
     let (catalog, clock, tenant) = (&world.catalog, &world.clock, world.place.tenant);
     let run = world.admit("a.txt", "one").await.run.unwrap();
