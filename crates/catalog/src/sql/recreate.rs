@@ -158,14 +158,26 @@ async fn enqueue_again<DB: Dialect>(
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
     for step in steps {
+        // Those of its other units were handed out as often as their own rows say.
+        if is_queued::<DB>(c, step).await? {
+            continue;
+        }
         work::enqueue::<DB>(c, step, now).await?;
-        query("UPDATE work SET deliveries = $2 WHERE step_key = $1 AND deliveries < $2")
+        query("UPDATE work SET deliveries = $2 WHERE step_key = $1")
             .bind(step.key())
             .bind(i64::from(deliveries))
             .execute(&mut *c)
             .await?;
     }
     Ok(())
+}
+
+async fn is_queued<DB: Dialect>(c: &mut Tx<DB>, step: &Step) -> Result<bool, Error> {
+    let row = query("SELECT id FROM work WHERE step_key = $1")
+        .bind(step.key())
+        .fetch_optional(c)
+        .await?;
+    Ok(row.is_some())
 }
 
 fn unreadable() -> RunError {

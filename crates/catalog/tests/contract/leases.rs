@@ -362,6 +362,21 @@ pub async fn work_that_went_missing_is_recreated_where_the_run_stands(world: &Wo
     assert_eq!(world.answering().await, [admitted.version]);
 }
 
+pub async fn a_step_made_again_blames_nobody_for_the_others_of_its_run(world: &World) {
+    world.admit("a.txt", "one").await;
+    world.prepare(&world.one().await, 3).await;
+    world
+        .vandalise(
+            r#"UPDATE work SET step = '"x"', deliveries = 4 WHERE id = (SELECT min(id) FROM work)"#,
+        )
+        .await;
+    assert!(world.claim(1).await.is_empty(), "it cannot be read");
+    let claims = world.claim(9).await;
+    let mut unanswered: Vec<_> = claims.iter().map(|claim| claim.unanswered).collect();
+    unanswered.sort_unstable();
+    assert_eq!(unanswered, [0, 0, 5], "no worker was lost with the others");
+}
+
 pub async fn a_run_that_lost_its_version_is_not_waited_for(world: &World) {
     let admitted = world.admit("a.txt", "one").await;
     world.vandalise("DELETE FROM work").await;

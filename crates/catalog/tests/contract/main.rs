@@ -98,6 +98,7 @@ promises! {
     leases::a_letter_replayed_again_is_answered_as_the_first_time,
     leases::a_document_at_fault_leaves_no_work,
     leases::work_that_went_missing_is_recreated_where_the_run_stands,
+    leases::a_step_made_again_blames_nobody_for_the_others_of_its_run,
     leases::a_run_that_lost_its_version_is_not_waited_for,
     admission::a_number_is_not_given_twice_whatever_became_of_the_count,
     unreadable::a_step_nobody_can_read_is_made_again_and_holds_up_no_other,
