@@ -24,7 +24,7 @@ mod witness;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use catalog::{
-    Dossier, JobCount, Kb, Miscounted, MiscountedJob, Page, Renamed, VersionFile, replay,
+    Dossier, JobCount, Kb, Miscounted, MiscountedJob, NotedKb, Page, Renamed, VersionFile, replay,
 };
 use index::{Space, SpaceAudit, VersionAudit};
 use model::{ContentHash, DocumentId, KbId, RunId, SourceUri, TenantId, VersionId};
@@ -188,8 +188,9 @@ struct Looked {
     lines: Vec<Vec<u8>>,
     chunks: u64,
     found: Vec<Disagreement>,
-    /// A version was finished after the view was taken: of what the index holds nothing is said.
-    late: bool,
+    /// The flush of a version that was finished after the view was taken: of what the index holds
+    /// nothing is said.
+    late: Option<u64>,
 }
 
 /// What to make of a version that tells of more than the view holds.
@@ -197,7 +198,7 @@ struct Looked {
 enum Late {
     /// It was finished meanwhile: it is looked at again.
     LookAgain,
-    /// The view is newer than the row: the index never came so far.
+    /// The index never came so far.
     IsWrong,
 }
 
@@ -205,8 +206,7 @@ enum Late {
 struct Round<'a> {
     engine: &'a Engine,
     tenant: TenantId,
-    kbs: &'a HashMap<KbId, Kb>,
-    late: Late,
+    kbs: HashMap<KbId, Kb>,
     flush: u64,
     audits: BTreeMap<Space, SpaceAudit>,
     /// What each space holds of which nothing was asked yet.
@@ -217,11 +217,8 @@ impl Engine {
     /// Reads everything of a tenant from the stores themselves.
     pub async fn verify(&self, tenant: TenantId) -> Result<Verified, Error> {
         let before = self.pending(tenant).await?;
-        // As they were noted: a changed row must not make everything else look wrong.
         let noted = self.parts.catalog.noted_kbs(tenant).await?;
-        let known = noted.iter().filter_map(|one| one.known(tenant));
-        let kbs: HashMap<KbId, Kb> = known.map(|kb| (kb.id, kb)).collect();
-        let mut round = Round::begin(self, tenant, &kbs, Late::LookAgain).await?;
+        let mut round = Round::begin(self, tenant, known(&noted, tenant), 0).await?;
         let mut looked: BTreeMap<DocumentId, Looked> = BTreeMap::new();
         let mut recorded = Recorded::default();
         let mut page = Page::first(Page::MAX);
@@ -234,7 +231,7 @@ impl Engine {
                 }
                 // What was made of one that goes by another id is nobody else's.
                 recorded.versions.extend(own_ids(&dossier));
-                let seen = round.look(&dossier).await?;
+                let seen = round.look(&dossier, Late::LookAgain).await?;
                 looked.insert(dossier.document, seen);
             }
             match listed.next {
@@ -243,7 +240,7 @@ impl Engine {
             }
         }
         let astray = round.finish().await?;
-        self.look_again(tenant, &kbs, &mut looked).await?;
+        self.look_again(tenant, &mut looked).await?;
         let astray = self.confirm(tenant, astray, &looked).await?;
         let unowned = self.unowned(tenant, &recorded).await?;
         let mut others: Vec<Disagreement> = noted.iter().filter_map(witness::kb).collect();
@@ -288,18 +285,18 @@ impl Engine {
     async fn look_again(
         &self,
         tenant: TenantId,
-        kbs: &HashMap<KbId, Kb>,
         looked: &mut BTreeMap<DocumentId, Looked>,
     ) -> Result<(), Error> {
-        let doubted = looked.iter().filter(|(_, l)| l.late || !l.found.is_empty());
+        let doubted = looked
+            .iter()
+            .filter(|(_, l)| l.late.is_some() || !l.found.is_empty());
         let doubted: Vec<DocumentId> = doubted.map(|(document, _)| *document).collect();
         if doubted.is_empty() {
             return Ok(());
         }
-        let mut round = Round::begin(self, tenant, kbs, Late::IsWrong).await?;
+        let mut round = Round::begin(self, tenant, HashMap::new(), 0).await?;
         for document in doubted {
-            let dossier = self.parts.catalog.dossier(tenant, document).await?;
-            let seen = round.look(&dossier).await?;
+            let seen = round.look_closely(document).await?;
             looked.insert(document, seen);
         }
         Ok(())
@@ -360,10 +357,10 @@ impl<'a> Round<'a> {
     async fn begin(
         engine: &'a Engine,
         tenant: TenantId,
-        kbs: &'a HashMap<KbId, Kb>,
-        late: Late,
+        kbs: HashMap<KbId, Kb>,
+        at_least: u64,
     ) -> Result<Self, Error> {
-        let snapshot = engine.view(0).await?;
+        let snapshot = engine.view(at_least).await?;
         let mut audits = BTreeMap::new();
         let mut unasked = BTreeMap::new();
         for space in snapshot.spaces().await? {
@@ -377,20 +374,43 @@ impl<'a> Round<'a> {
             engine,
             tenant,
             kbs,
-            late,
             flush: snapshot.flush().0,
             audits,
             unasked,
         })
     }
 
+    /// Everything of one document, as it is now. Of a version that was finished since the view was
+    /// taken, a newer view tells.
+    async fn look_closely(&mut self, document: DocumentId) -> Result<Looked, Error> {
+        let (engine, tenant) = (self.engine, self.tenant);
+        let catalog = &engine.parts.catalog;
+        loop {
+            let dossier = catalog.dossier(tenant, document).await?;
+            // After its rows, so that what they are in is known; and after the view, for of a
+            // generation that was retired before that the index may have forgotten all.
+            self.kbs = known(&catalog.noted_kbs(tenant).await?, tenant);
+            let seen = self.look(&dossier, Late::LookAgain).await?;
+            let Some(needed) = seen.late else {
+                return Ok(seen);
+            };
+            match Self::begin(engine, tenant, HashMap::new(), needed).await {
+                Ok(newer) => *self = newer,
+                Err(Error::Index(index::Error::Behind { .. })) => {
+                    return self.look(&dossier, Late::IsWrong).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
     /// Everything of one document.
-    async fn look(&mut self, dossier: &Dossier) -> Result<Looked, Error> {
+    async fn look(&mut self, dossier: &Dossier, late: Late) -> Result<Looked, Error> {
         let mut looked = Looked {
             lines: Vec::new(),
             chunks: 0,
             found: rows::check(dossier),
-            late: false,
+            late: None,
         };
         for version in &dossier.versions {
             let engine = self.engine;
@@ -401,7 +421,8 @@ impl<'a> Round<'a> {
             looked.found.extend(original);
             // Of what is under way no store need have anything yet.
             if version.is_finished() && !dossier.is_under_way(version) {
-                self.look_at_version(dossier, version, &mut looked).await?;
+                self.look_at_version(dossier, version, late, &mut looked)
+                    .await?;
             }
         }
         if dossier.kb().is_some_and(|kb| !self.kbs.contains_key(&kb)) {
@@ -421,10 +442,13 @@ impl<'a> Round<'a> {
         &mut self,
         dossier: &Dossier,
         version: &VersionFile,
+        late: Late,
         looked: &mut Looked,
     ) -> Result<(), Error> {
-        let late = version.needs_flush.is_some_and(|flush| flush > self.flush);
-        looked.late |= late && self.late == Late::LookAgain;
+        let missed = version.needs_flush.filter(|flush| *flush > self.flush);
+        if late == Late::LookAgain {
+            looked.late = looked.late.max(missed);
+        }
         let space = Space {
             tenant: self.tenant,
             kb: version.kb,
@@ -436,9 +460,9 @@ impl<'a> Round<'a> {
         let indexed = kb.is_none_or(|kb| {
             kb.serving.id == version.generation || kb.building_id() == Some(version.generation)
         });
-        if !looked.late && indexed {
+        if looked.late.is_none() && indexed {
             let mut found = index_side::check(dossier, version, space, &audited);
-            if late && found.is_empty() {
+            if missed.is_some() && found.is_empty() {
                 let what = "it waits for something the index never wrote";
                 let remedy = Remedy::Rework(version.id);
                 found.push(Disagreement::of_version(version.id, what, remedy));
@@ -503,6 +527,12 @@ impl<'a> Round<'a> {
         }
         Ok(found)
     }
+}
+
+/// As they were noted: a changed row must not make everything else look wrong.
+fn known(noted: &[NotedKb], tenant: TenantId) -> HashMap<KbId, Kb> {
+    let known = noted.iter().filter_map(|one| one.known(tenant));
+    known.map(|kb| (kb.id, kb)).collect()
 }
 
 const UNKNOWN: &str = "the index holds a version the catalog does not know";

@@ -84,7 +84,7 @@ pub async fn take_in(
     work_off(engine).await;
 }
 
-async fn work_off(engine: &Engine) {
+pub async fn work_off(engine: &Engine) {
     let kinds = [StepKind::Prep, StepKind::Extract, StepKind::Finalize];
     loop {
         let catalog = &engine.parts().catalog;

@@ -6,6 +6,7 @@ mod filters;
 mod gate;
 mod house;
 mod housekeeping;
+mod meanwhile;
 mod neighbours;
 mod progress;
 mod redelivery;

@@ -1,0 +1,255 @@
+//! A verification while others write: what they do is not taken for damage.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use catalog::{Catalog, Kb};
+use chrono::Utc;
+use engine::generations::{Tending, Wanted};
+use engine::objects::Key;
+use engine::{Engine, Settings, SystemClock, Verified};
+use futures::stream::BoxStream;
+use model::ContentHash;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+use providers::{HashEmbedder, HashSettings};
+use testkit::Place;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
+
+use crate::house::{catalog_in, engine_over, take_in, work_off};
+
+/// An answer that is held back until this is dropped.
+type Held = oneshot::Sender<()>;
+
+/// A store that, while it is watched, holds back what it has read of an original.
+#[derive(Debug)]
+struct Halting {
+    inner: InMemory,
+    watched: Mutex<Option<UnboundedSender<Held>>>,
+}
+
+impl Halting {
+    fn watch(&self) -> UnboundedReceiver<Held> {
+        let (watched, reads) = unbounded_channel();
+        *self.watched.lock().unwrap() = Some(watched);
+        reads
+    }
+
+    fn let_be(&self) {
+        *self.watched.lock().unwrap() = None;
+    }
+
+    async fn hold(&self, at: &Path) {
+        let (held, until) = oneshot::channel();
+        let watched = self.watched.lock().unwrap().clone();
+        let watched = watched.filter(|_| at.as_ref().starts_with("originals/"));
+        if let Some(watched) = watched
+            && watched.send(held).is_ok()
+        {
+            let _dropped = until.await;
+        }
+    }
+}
+
+impl fmt::Display for Halting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "halting {}", self.inner)
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Halting {
+    async fn put_opts(&self, at: &Path, bytes: PutPayload, o: PutOptions) -> Result<PutResult> {
+        self.inner.put_opts(at, bytes, o).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        at: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(at, options).await
+    }
+
+    async fn get_opts(&self, at: &Path, options: GetOptions) -> Result<GetResult> {
+        let read = self.inner.get_opts(at, options).await;
+        self.hold(at).await;
+        read
+    }
+
+    fn delete_stream(
+        &self,
+        at: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(at)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
+
+struct House {
+    engine: Engine,
+    catalog: Arc<dyn Catalog>,
+    store: Arc<Halting>,
+    place: Place,
+    _folder: tempfile::TempDir,
+}
+
+impl House {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let catalog = catalog_in(folder.path()).await;
+        let store = Arc::new(Halting {
+            inner: InMemory::new(),
+            watched: Mutex::default(),
+        });
+        let opened = engine_over(
+            store.clone(),
+            folder.path(),
+            Settings::default(),
+            catalog.clone(),
+            Arc::new(HashEmbedder::new(&HashSettings::default())),
+            Arc::new(SystemClock),
+        );
+        let (engine, place) = opened.await;
+        Self {
+            engine,
+            catalog,
+            store,
+            place,
+            _folder: folder,
+        }
+    }
+
+    async fn take_in(&self, files: &[(&str, &str)]) {
+        let files = files.iter();
+        let files = files.map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+        take_in(&self.engine, &self.place, files).await;
+    }
+
+    fn original(&self, text: &str) -> Key {
+        Key::original(self.place.tenant, &ContentHash::of(text.as_bytes()))
+    }
+
+    /// Without it whoever verifies looks at its document twice.
+    async fn lose(&self, text: &str) {
+        let objects = &self.engine.parts().objects;
+        objects.delete(&self.original(text)).await.unwrap();
+    }
+
+    async fn put(&self, text: &str) {
+        let objects = &self.engine.parts().objects;
+        let bytes = Bytes::from(text.to_owned());
+        objects.put(&self.original(text), bytes).await.unwrap();
+    }
+
+    /// A verification, held back as often as `meanwhile` waits for it.
+    async fn verify(&self, meanwhile: impl AsyncFnOnce(UnboundedReceiver<Held>)) -> Verified {
+        let reads = self.store.watch();
+        let (verified, ()) = tokio::join!(self.engine.verify(self.place.tenant), meanwhile(reads));
+        verified.unwrap()
+    }
+
+    async fn kb(&self) -> Kb {
+        let kb = self.catalog.kb(self.place.tenant, self.place.kb);
+        kb.await.unwrap()
+    }
+}
+
+#[tokio::test]
+async fn a_switch_of_generations_meanwhile_is_no_disagreement() {
+    let house = House::new().await;
+    house.take_in(&[("a.txt", "a")]).await;
+    let mut tending = Tending::default();
+    let wanted = Wanted {
+        target: Some(60),
+        ..Wanted::default()
+    };
+    let engine = &house.engine;
+    let kb = house.kb().await;
+    engine.begin_generation(&kb, &wanted).await.unwrap();
+    engine.tend_generations(&mut tending).await.unwrap();
+    work_off(engine).await;
+
+    house.lose("a").await;
+    let found = house.verify(async |mut reads| {
+        let held = reads.recv().await.expect("it reads the original");
+        house.store.let_be();
+        house.put("a").await;
+        let kb = house.kb().await;
+        engine.switch_generation(&kb, false).await.unwrap();
+        // The index forgets the one that served.
+        engine.tend_generations(&mut tending).await.unwrap();
+        drop(held);
+    });
+    assert_eq!(found.await.disagreements, []);
+}
+
+#[tokio::test]
+async fn a_knowledge_base_made_meanwhile_is_no_disagreement() {
+    let house = House::new().await;
+    let (tenant, place) = (house.place.tenant, &house.place);
+    house.put("a").await;
+    // More than are read from the catalog at a time.
+    for n in 0..201 {
+        let admission = place.file(&format!("{n}.txt"), "a", Utc::now());
+        house.catalog.admit(admission, Utc::now()).await.unwrap();
+    }
+    let found = house.verify(async |mut reads| {
+        let held = reads.recv().await.expect("it reads an original");
+        house.store.let_be();
+        let spec = house.kb().await.serving.spec;
+        let kb = house.catalog.create_kb(tenant, "second", spec, Utc::now());
+        let kb = kb.await.unwrap();
+        let place = Place {
+            tenant,
+            kb: kb.id,
+            generation: kb.serving.id,
+        };
+        let admission = place.file("b.txt", "a", Utc::now());
+        house.catalog.admit(admission, Utc::now()).await.unwrap();
+        drop(held);
+    });
+    assert_eq!(found.await.disagreements, []);
+}
+
+#[tokio::test]
+async fn a_document_finished_between_its_second_look_and_the_view_for_it_is_no_disagreement() {
+    let house = House::new().await;
+    house.take_in(&[("a.txt", "a")]).await;
+    house.take_in(&[("b.txt", "b")]).await;
+    house.lose("a").await;
+    house.lose("b").await;
+    let found = house.verify(async |mut reads| {
+        let first = reads.recv().await.expect("it reads the first original");
+        drop(first);
+        let second = reads.recv().await.expect("it reads the other");
+        house.put("a").await;
+        house.put("b").await;
+        drop(second);
+        let again = reads.recv().await.expect("it looks at the first again");
+        house.store.let_be();
+        house.take_in(&[("b.txt", "b, and more")]).await;
+        drop(again);
+    });
+    let found = found.await;
+    assert_eq!(found.disagreements, []);
+    assert_eq!(found.documents, 2);
+}
