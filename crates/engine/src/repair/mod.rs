@@ -253,6 +253,10 @@ impl Engine {
 
     /// Scoured first: what is damaged may not be found by its own records.
     async fn forget_in_index(&self, space: Space, version: VersionId) -> Result<(), Error> {
+        // It may have got its row back with its document, or have been admitted since.
+        if !self.is_unknown(space.tenant, version).await? {
+            return Ok(());
+        }
         let index = &self.parts.index;
         index.scour(space, version).await?;
         index.forget(space, version).await?.durable().await?;

@@ -183,6 +183,14 @@ fn own_ids(dossier: &Dossier) -> impl Iterator<Item = VersionId> {
     })
 }
 
+/// Versions a row is there of: their own, which nobody need be able to read, or one of the queue.
+fn rows_of(dossier: &Dossier) -> impl Iterator<Item = VersionId> {
+    let versions = dossier.versions.iter().map(|version| version.id);
+    let unread = dossier.unread.iter().copied();
+    let work = dossier.work.iter().map(|step| step.version);
+    versions.chain(unread).chain(work)
+}
+
 /// What a document's rows, records and objects came to.
 struct Looked {
     lines: Vec<Vec<u8>>,
@@ -211,6 +219,8 @@ struct Round<'a> {
     audits: BTreeMap<Space, SpaceAudit>,
     /// What each space holds of which nothing was asked yet.
     unasked: BTreeMap<Space, BTreeSet<VersionId>>,
+    /// What any row tells of, finished or not.
+    known: BTreeSet<VersionId>,
 }
 
 impl Engine {
@@ -338,7 +348,11 @@ impl Engine {
                     kept.push(one);
                 }
                 (Err(catalog::Error::NotFound { .. }), Remedy::Forget(space, _)) => {
-                    if snapshot.residue(space, version).await? != index::Residue::default() {
+                    // Its own row may be there, and that of its document gone.
+                    let nobodys = self.is_unknown(tenant, version).await?;
+                    if nobodys
+                        && snapshot.residue(space, version).await? != index::Residue::default()
+                    {
                         kept.push(one);
                     }
                 }
@@ -350,6 +364,17 @@ impl Engine {
             a.version_id == b.version_id && a.what == b.what && a.chunk == b.chunk
         });
         Ok(kept)
+    }
+
+    /// Whether no row of a version is there, and no ledger tells of it.
+    pub(crate) async fn is_unknown(
+        &self,
+        tenant: TenantId,
+        version: VersionId,
+    ) -> Result<bool, Error> {
+        let catalog = &self.parts.catalog;
+        let unknown = catalog.unknown_versions(tenant, &[version]).await?;
+        Ok(!unknown.is_empty())
     }
 }
 
@@ -377,6 +402,7 @@ impl<'a> Round<'a> {
             flush: snapshot.flush().0,
             audits,
             unasked,
+            known: BTreeSet::new(),
         })
     }
 
@@ -412,6 +438,7 @@ impl<'a> Round<'a> {
             found: rows::check(dossier),
             late: None,
         };
+        self.known.extend(rows_of(dossier));
         for version in &dossier.versions {
             let engine = self.engine;
             let content = engine.content_of(self.tenant, dossier, version.id).await?;
@@ -512,7 +539,9 @@ impl<'a> Round<'a> {
             for version in versions {
                 // Asked so that what it holds is not taken for strays.
                 self.ask(space, version).await?;
-                found.push(astray(space, Some(version), None, UNKNOWN));
+                if !self.known.contains(&version) {
+                    found.push(astray(space, Some(version), None, UNKNOWN));
+                }
             }
         }
         for (space, audit) in std::mem::take(&mut self.audits) {

@@ -585,3 +585,37 @@ async fn a_run_whose_chunks_the_index_lost_does_not_succeed_with_the_rest() {
     let verified = house.engine.verify(tenant).await.unwrap();
     assert_eq!((verified.disagreements.len(), verified.chunks), (0, 1));
 }
+
+impl House {
+    async fn perform(&self, steps: &[StepKind]) {
+        for step in steps {
+            let claim = self.claim_of(*step, "worker").await;
+            self.engine.perform(&claim).await.unwrap();
+        }
+    }
+
+    async fn answers_soundly(&self) {
+        let whole = self.engine.verify(self.place.tenant).await.unwrap();
+        assert_eq!((whole.documents, whole.disagreements), (1, Vec::new()));
+    }
+}
+
+#[tokio::test]
+async fn a_version_on_its_way_whose_document_lost_its_row_is_not_forgotten_by_the_index() {
+    for sql in [
+        "DELETE FROM documents",
+        "UPDATE documents SET id = randomblob(16)",
+    ] {
+        let house = house().await;
+        house.up_to(StepKind::Finalize).await;
+        house.vandalise(sql).await;
+        let found = house.engine.verify(house.place.tenant).await.unwrap();
+        let nobodys = |what: &str| what.starts_with("the index holds a version");
+        let named = found.disagreements.iter().any(|one| nobodys(one.what));
+        assert!(!named, "{sql}: {found:#?}");
+        let repaired = house.engine.repair(house.place.tenant).await.unwrap();
+        assert_eq!(repaired.after.disagreements, [], "{sql}");
+        house.perform(&[StepKind::Finalize]).await;
+        house.answers_soundly().await;
+    }
+}
