@@ -39,10 +39,8 @@ impl Engine {
 
         let place = place_of(&version, name);
         let model = &version.generation.spec.model;
-        if pass > 1 {
-            self.reopen_if_sealed(pass, &place, Fence(claim.token))
-                .await?;
-        }
+        self.reopen_if_sealed(pass, &place, Fence(claim.token))
+            .await?;
         let indexing = async {
             let index = &self.parts.index;
             let receipt = index.replace_unit(place, Fence(claim.token), model, chunks);
@@ -73,8 +71,9 @@ impl Engine {
         }
     }
 
-    /// A run that failed after its version was sealed begins again from the beginning: as long
-    /// as this unit is open in the newest pass, the seal is one of a pass before.
+    /// A run that failed after its version was sealed begins again from the beginning, and so does
+    /// one whose rows were lost or changed then: as long as this unit is open in the newest pass,
+    /// the seal is one of before.
     async fn reopen_if_sealed(
         &self,
         pass: u32,

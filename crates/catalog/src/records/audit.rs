@@ -313,10 +313,11 @@ impl VersionFile {
         self.units.iter().filter(is_open)
     }
 
-    /// As many as it counts, and as many of them open.
+    /// As many as it counts, as many of them open, and all of the pass it is in.
     fn has_its_units(&self) -> bool {
         let counts = (self.units_total as usize, self.units_open as usize);
         counts == (self.units.len(), self.open_units().count())
+            && self.units.iter().all(|unit| unit.pass == self.pass)
     }
 
     /// Whether it was brought to its end: then every store must have all of it.

@@ -215,7 +215,8 @@ fn lost() -> RunError {
 }
 
 /// From where it stands, or from the start where that cannot be told: with a unit lost, nobody
-/// would ever be the last. `None` where the version is gone.
+/// would ever be the last. Then nothing else is left to be done for it. `None` where the version
+/// is gone.
 async fn missing<DB: Dialect>(
     c: &mut Tx<DB>,
     version: VersionId,
@@ -234,7 +235,9 @@ async fn missing<DB: Dialect>(
     let open: Vec<_> = units.into_iter().filter(is_open).collect();
     let counted = (row.count("units_total")?, row.count("units_open")?);
     let begins = row.word::<VersionState>("state")? == VersionState::Pending;
-    if pass == 0 || begins || counted != (total as u64, open.len() as u64) {
+    let units_fit = counted == (total as u64, open.len() as u64);
+    if pass == 0 || begins || !units_fit || other_passes::<DB>(c, version).await? {
+        start_over::<DB>(c, version).await?;
         return Ok(Some(vec![Step::Prep { version }]));
     }
     let steps: Vec<_> = open
@@ -250,4 +253,35 @@ async fn missing<DB: Dialect>(
     } else {
         steps
     }))
+}
+
+/// Whether units of it are there of another pass than it is in.
+async fn other_passes<DB: Dialect>(c: &mut Tx<DB>, version: VersionId) -> Result<bool, Error> {
+    let row = query(
+        "SELECT u.unit FROM document_units u JOIN document_versions v ON v.id = u.version_id
+         WHERE v.id = $1 AND u.pass <> v.pass LIMIT 1",
+    )
+    .bind(version.as_uuid())
+    .fetch_optional(c)
+    .await?;
+    Ok(row.is_some())
+}
+
+/// Of the pass it was in nothing goes on, lest that come to an end before the next one is opened;
+/// and that is one it has not had, for what was made in it lies under its number.
+async fn start_over<DB: Dialect>(c: &mut Tx<DB>, version: VersionId) -> Result<(), Error> {
+    query("DELETE FROM work WHERE version_id = $1 AND kind <> 'prep'")
+        .bind(version.as_uuid())
+        .execute(&mut *c)
+        .await?;
+    query(
+        "UPDATE document_versions SET pass =
+             (SELECT max(u.pass) FROM document_units u WHERE u.version_id = $1)
+         WHERE id = $1
+           AND pass < (SELECT max(u.pass) FROM document_units u WHERE u.version_id = $1)",
+    )
+    .bind(version.as_uuid())
+    .execute(c)
+    .await?;
+    Ok(())
 }

@@ -594,11 +594,31 @@ impl House {
         }
     }
 
+    /// As a worker leaves it that dies between its seal and the flip.
+    async fn seal(&self) {
+        let (tenant, parts) = (self.place.tenant, self.engine.parts());
+        let dossiers = parts
+            .catalog
+            .dossiers(tenant, Page::first(1))
+            .await
+            .unwrap();
+        let space = Space {
+            tenant,
+            kb: self.place.kb,
+            generation: self.place.generation,
+        };
+        let version = dossiers.items[0].versions[0].id;
+        let sealed = parts.index.seal(space, version).await.unwrap();
+        sealed.durable().await.unwrap();
+    }
+
     async fn answers_soundly(&self) {
         let whole = self.engine.verify(self.place.tenant).await.unwrap();
         assert_eq!((whole.documents, whole.disagreements), (1, Vec::new()));
     }
 }
+
+const ALL: [StepKind; 3] = [StepKind::Prep, StepKind::Extract, StepKind::Finalize];
 
 #[tokio::test]
 async fn a_version_on_its_way_whose_document_lost_its_row_is_not_forgotten_by_the_index() {
@@ -618,4 +638,51 @@ async fn a_version_on_its_way_whose_document_lost_its_row_is_not_forgotten_by_th
         house.perform(&[StepKind::Finalize]).await;
         house.answers_soundly().await;
     }
+}
+
+#[tokio::test]
+async fn a_version_begun_again_by_a_repair_comes_to_its_end() {
+    for (sealed, sql) in [
+        // The step of the pass it does not know any more must not stay.
+        (true, "UPDATE document_versions SET pass = 0"),
+        (
+            true,
+            "UPDATE document_versions SET pass = 0, units_open = 1",
+        ),
+        // All of its units were done, and the last step is in the queue.
+        (false, "UPDATE document_units SET state = 'open'"),
+        (true, "UPDATE document_units SET state = 'open'"),
+        (true, "UPDATE document_units SET pass = 2"),
+        (true, "DELETE FROM document_units"),
+    ] {
+        let house = house().await;
+        house.up_to(StepKind::Finalize).await;
+        if sealed {
+            house.seal().await;
+        }
+        house.vandalise(sql).await;
+        let repaired = house.engine.repair(house.place.tenant).await.unwrap();
+        assert_eq!(repaired.after.disagreements, [], "{sql}");
+        house.perform(&ALL).await;
+        let catalog = &house.engine.parts().catalog;
+        let left = catalog.claim(&ALL, "worker", 1, LEASE, house.engine.parts().clock.now());
+        assert_eq!(left.await.unwrap().len(), 0, "{sql}");
+        house.answers_soundly().await;
+    }
+}
+
+/// Its pass and its units are lost: what it is begun again with has the number of the pass before.
+#[tokio::test]
+async fn a_version_sealed_in_the_pass_it_is_in_again_is_written_all_the_same() {
+    let house = house().await;
+    house.up_to(StepKind::Finalize).await;
+    house.seal().await;
+    house.vandalise("DELETE FROM document_units").await;
+    house
+        .vandalise("UPDATE document_versions SET pass = 0")
+        .await;
+    let repaired = house.engine.repair(house.place.tenant).await.unwrap();
+    assert_eq!(repaired.after.disagreements, []);
+    house.perform(&ALL).await;
+    house.answers_soundly().await;
 }
