@@ -1,13 +1,13 @@
 //! What is under way while the stores are read, so that a digest says whether it is of all.
 
-use catalog::{JobFilter, every};
+use catalog::{Job, JobFilter, every};
 use model::{JobStatus, TenantId};
 
 use crate::{Engine, Error};
 
 /// As of one moment.
 pub struct Pending {
-    /// Steps in the queue, and jobs that have not seen all of their source.
+    /// Steps in the queue, and jobs that have not seen all of their source or are being canceled.
     left: u64,
     /// Runs that have ended, ever.
     ended: u64,
@@ -25,17 +25,22 @@ impl Pending {
 impl Engine {
     pub(super) async fn pending(&self, tenant: TenantId) -> Result<Pending, Error> {
         let catalog = &self.parts.catalog;
-        let running = JobFilter {
-            status: Some(JobStatus::Running),
-            ..JobFilter::default()
-        };
         // Before the queue: what is listed meanwhile is in there by then.
-        let jobs = every(|page| catalog.jobs(tenant, running.clone(), page)).await?;
-        let listing = jobs.iter().filter(|job| !job.exhausted).count() as u64;
+        let mut open = 0;
+        for status in [JobStatus::Running, JobStatus::Paused, JobStatus::Canceled] {
+            let filter = JobFilter {
+                status: Some(status),
+                ..JobFilter::default()
+            };
+            let jobs = every(|page| catalog.jobs(tenant, filter.clone(), page)).await?;
+            // Once its cancel is through, a job has not started.
+            let is_open = |job: &&Job| status == JobStatus::Canceled || !job.exhausted;
+            open += jobs.iter().filter(is_open).count() as u64;
+        }
         let status = catalog.status(tenant, self.parts.clock.now()).await?;
         let queue = status.queue;
         Ok(Pending {
-            left: listing + queue.ready + queue.leased + queue.waiting,
+            left: open + queue.ready + queue.leased + queue.waiting,
             ended: status.runs_succeeded + status.runs_failed + status.runs_canceled,
         })
     }

@@ -686,3 +686,31 @@ async fn a_version_sealed_in_the_pass_it_is_in_again_is_written_all_the_same() {
     house.perform(&ALL).await;
     house.answers_soundly().await;
 }
+
+#[tokio::test]
+async fn a_paused_listing_and_a_cancel_under_way_are_work_that_is_left() {
+    let house = house().await;
+    let (tenant, engine) = (house.place.tenant, &house.engine);
+    let catalog = &engine.parts().catalog;
+    let job = NewJob {
+        kb: house.place.kb,
+        source: None,
+        config: serde_json::json!({}),
+        initiated_by: None,
+    };
+    let job = catalog.create_job(tenant, job, Utc::now()).await.unwrap();
+    let job = job.id;
+    let left = async || engine.verify(tenant).await.unwrap().work;
+    assert_eq!(left().await, 0, "it has not started");
+    catalog.start_job(tenant, job, Utc::now()).await.unwrap();
+    assert_eq!(left().await, 1, "it is listed");
+    catalog.pause_job(tenant, job, Utc::now()).await.unwrap();
+    assert_eq!(left().await, 1, "it is paused");
+    catalog.begin_cancel(tenant, job, Utc::now()).await.unwrap();
+    assert_eq!(left().await, 1, "it is being canceled");
+    catalog
+        .finish_cancel(tenant, job, Utc::now())
+        .await
+        .unwrap();
+    assert_eq!(left().await, 0, "it is canceled");
+}
