@@ -11,12 +11,13 @@ use model::{ChunkPolicy, RunId, SourceOrder, SourceUri};
 use object_store::memory::InMemory;
 use providers::Embedder;
 use sandbox::{Program, Sandbox};
+use sqlx::Connection as _;
 
 pub struct Alone {
     pub engine: Arc<Engine>,
     pub clock: Arc<ManualClock>,
     pub kb: Kb,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Alone {
@@ -41,7 +42,7 @@ impl Alone {
             kb: kb(&engine).await,
             engine,
             clock,
-            _folder: folder,
+            folder,
         }
     }
 
@@ -69,6 +70,14 @@ impl Alone {
         };
         let admitted = self.engine.admit(&self.kb, intake, staged).await.unwrap();
         admitted.run.unwrap()
+    }
+
+    /// Does to the catalog what only an accident would.
+    pub async fn vandalise(&self, sql: &'static str) {
+        let path = self.folder.path().join("catalog.db");
+        let url = format!("sqlite://{}", path.display());
+        let mut connection = sqlx::SqliteConnection::connect(&url).await.unwrap();
+        sqlx::query(sql).execute(&mut connection).await.unwrap();
     }
 
     pub async fn run(&self, run: RunId) -> Run {

@@ -167,6 +167,27 @@ async fn a_run_without_a_worker_waits_in_the_open_and_ends_among_the_dead_letter
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_nobody_can_read_keeps_no_other_from_a_worker() {
+    let house = House::open().await;
+    let hurt = house.alone.take_in("# Mills\n\nThe wheel turns.\n").await;
+    let other = house
+        .alone
+        .take_in_as("sails.md", "# Sails\n\nThey turn.\n".into());
+    let other = other.await;
+    house
+        .alone
+        .vandalise("UPDATE document_versions SET metadata = '{x' WHERE filename = 'mill.md'")
+        .await;
+    house.door.open.store(true, Ordering::SeqCst);
+    let succeeded = |run: &Run| run.status == RunStatus::Succeeded;
+    house.run_when(other, succeeded).await;
+    let failed = |run: &Run| run.status == RunStatus::Failed;
+    let error = house.run_when(hurt, failed).await.error.unwrap();
+    assert_eq!(error.code, "set_aside");
+    house.workers.stop(Duration::from_secs(20)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_is_busy_is_not_a_missing_one() {
     let house = House::open().await;
     house.door.busy.store(true, Ordering::SeqCst);

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use catalog::{RunError, Unattended, Wait};
 use chrono::{DateTime, TimeDelta, Utc};
-use engine::Error;
+use engine::{Disposition, Error};
 use tokio::sync::Notify;
 
 use crate::hands::Hands;
@@ -95,7 +95,13 @@ impl Dispatcher {
         let parts = self.hands.engine.parts();
         let waiting = parts.catalog.unattended(AT_ONCE, parts.clock.now()).await?;
         for one in &waiting {
-            let answer = self.bring(one).await?;
+            let answer = match self.bring(one).await {
+                Err(error) if is_its_own(&error) => {
+                    self.set_aside(one, &error).await;
+                    continue;
+                }
+                answer => answer?,
+            };
             if self.post.closing.is_cancelled() {
                 break;
             }
@@ -162,6 +168,15 @@ impl Dispatcher {
         Ok(after)
     }
 
+    /// What cannot be read of a run keeps no other from being brought, even where the run cannot
+    /// be ended for it either.
+    async fn set_aside(&self, one: &Unattended, why: &Error) {
+        if let Err(error) = self.give_up(one, why.on_run()).await {
+            let (error, why) = (error.explain(), why.explain());
+            tracing::error!(run_id = %one.run, error, why, "work could not be set aside");
+        }
+    }
+
     /// Unless a worker has it after all.
     async fn give_up(&self, one: &Unattended, error: RunError) -> Result<(), Error> {
         let parts = self.hands.engine.parts();
@@ -171,6 +186,11 @@ impl Dispatcher {
         }
         Ok(())
     }
+}
+
+/// Whether it says nothing of any other run.
+fn is_its_own(error: &Error) -> bool {
+    matches!(error.disposition(), Disposition::Halt | Disposition::Reject)
 }
 
 fn no_worker(why: &str, limit: Duration) -> RunError {
