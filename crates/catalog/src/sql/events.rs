@@ -27,11 +27,16 @@ pub async fn tell<DB: Dialect>(
     news: News,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
-    let row =
-        query("UPDATE tenants SET last_event = last_event + 1 WHERE id = $1 RETURNING last_event")
-            .bind(news.tenant.as_uuid())
-            .fetch_one(&mut *c)
-            .await?;
+    // A counter that was set back goes on after the last of them: no id is given twice.
+    let row = query(
+        "UPDATE tenants SET last_event = 1 + (SELECT max(n) FROM (
+             SELECT CAST(tenants.last_event AS BIGINT) AS n
+             UNION ALL SELECT max(e.id) FROM events e WHERE e.tenant_id = $1) AS known)
+         WHERE id = $1 RETURNING last_event",
+    )
+    .bind(news.tenant.as_uuid())
+    .fetch_one(&mut *c)
+    .await?;
     let id = Cells::<DB>(&row).get::<i64>("last_event")?;
     hooks::note::<DB>(c, &news, id, now).await?;
     query(
