@@ -22,19 +22,42 @@ pub async fn claim<DB: Dialect>(
     let rows = lease::<DB>(c, &wanted, now).await?;
     let mut claims = Vec::with_capacity(rows.len());
     for row in &rows {
-        let Ok(claim) = work::read_claim::<DB>(row) else {
-            recreate::replace_unreadable::<DB>(c, row, limits, now).await?;
-            continue;
-        };
-        if Cells::<DB>(row).small("deliveries")? > limits.deliveries {
-            end::bury::<DB>(c, &claim, never_answered(limits), now).await?;
-        } else {
-            claims.push(claim);
+        let claim = work::read_claim::<DB>(row);
+        let deliveries = Cells::<DB>(row).small("deliveries");
+        match claim {
+            Ok(claim) if deliveries.is_ok_and(|n| n <= limits.deliveries) => claims.push(claim),
+            claim => put_aside::<DB>(c, row, claim.ok(), limits, now).await?,
         }
     }
     claims.sort_by_key(|claim| claim.work);
     started::<DB>(c, &claims, now).await?;
     Ok(claims)
+}
+
+/// Takes out what nobody will answer. Where that cannot be done, for what its run or its version
+/// says, it stays under its lease, and the others are handed out.
+async fn put_aside<DB: Dialect>(
+    c: &mut Tx<DB>,
+    row: &DB::Row,
+    claim: Option<Claim>,
+    limits: Limits,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    query("SAVEPOINT put_aside").execute(&mut *c).await?;
+    let done = match &claim {
+        Some(claim) => end::bury::<DB>(c, claim, never_answered(limits), now).await,
+        None => recreate::replace_unreadable::<DB>(c, row, limits, now).await,
+    };
+    match done {
+        Err(error) if !error.is_retryable() => {
+            let run_id = claim.map(|claim| claim.run.to_string());
+            tracing::error!(run_id, %error, "a step nobody answers cannot be put aside");
+            query("ROLLBACK TO put_aside").execute(&mut *c).await?;
+        }
+        done => done?,
+    }
+    query("RELEASE put_aside").execute(&mut *c).await?;
+    Ok(())
 }
 
 /// Whether a step of one of these kinds is due.
@@ -133,7 +156,7 @@ async fn take<DB: Dialect>(
          UPDATE work SET token = {}, worker = $4, lease_until = $5, paused = FALSE,
              deliveries = deliveries + 1
          FROM due WHERE work.id = due_id
-         RETURNING id, token, step, attempts, deliveries, tenant_id, kb_id, generation_id,
+         RETURNING id, token, step_key, step, attempts, deliveries, tenant_id, kb_id, generation_id,
              document_id, version_id, run_id, number, job_id, lease_until, trace",
         DB::SKIP_LOCKED,
         DB::NEXT_TOKEN
@@ -179,7 +202,7 @@ async fn started<DB: Dialect>(
             .fetch_optional(&mut *c)
             .await?;
         if let Some(row) = row
-            && Cells::<DB>(&row).at("started_at")? == now
+            && Cells::<DB>(&row).at("started_at").is_ok_and(|at| at == now)
         {
             news.push(running(claim));
         }

@@ -1,7 +1,7 @@
 //! Rows of the queue: putting steps in, and reading claims out.
 
 use chrono::{DateTime, Utc};
-use model::{DocumentId, GenerationId, JobId, KbId, RunId, Step, TenantId, UnitName};
+use model::{DocumentId, GenerationId, JobId, KbId, RunId, Step, TenantId, UnitName, VersionId};
 use sqlx::{QueryBuilder, query};
 
 use super::Tx;
@@ -91,13 +91,19 @@ pub async fn remove<DB: Dialect>(c: &mut Tx<DB>, claim: &Claim) -> Result<(), Er
     Ok(())
 }
 
-/// What is to be done, where whoever took it could read all that goes with it.
+/// What is to be done, where whoever took it could read all that goes with it, and it is the step
+/// the row is called by: another would be done in its place, and it never.
 pub fn read_step<DB: Dialect>(row: &DB::Row) -> Result<Step, Error> {
     let row = Cells::<DB>(row);
     for count in ["attempts", "deliveries", "number"] {
         row.small(count)?;
     }
-    row.json("step")
+    let step: Step = row.json("step")?;
+    let version = row.id("version_id", VersionId::from_uuid)?;
+    match row.text("step_key")? {
+        key if key == step.key() && version == step.version() => Ok(step),
+        key => Err(Error::corrupt(format_args!("step {key} says otherwise"))),
+    }
 }
 
 pub fn read_claim<DB: Dialect>(row: &DB::Row) -> Result<Claim, Error> {
