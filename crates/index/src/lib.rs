@@ -31,6 +31,8 @@ mod delta;
 
 mod flush;
 
+mod views;
+
 mod snapshot;
 
 mod audit;

@@ -1,6 +1,6 @@
 //! A consistent view: vectors, chunk text and text index at one flush.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -22,9 +22,7 @@ use crate::text::search::Statistics;
 use crate::text::{Texts, words};
 use crate::vector::bits::Bits;
 use crate::vector::{SpaceView, search};
-
-/// Spaces whose structure a snapshot holds, and carries to the next.
-const VIEWS: usize = 64;
+use crate::views::Views;
 
 /// Cheap to clone. It stays as it is, whatever is written after it.
 #[derive(Clone)]
@@ -34,7 +32,7 @@ struct Inner {
     store: Arc<Store>,
     flush: u64,
     db: Arc<DbSnapshot>,
-    views: Mutex<HashMap<Space, Arc<SpaceView>>>,
+    views: Mutex<Views>,
     texts: Arc<Texts>,
 }
 
@@ -63,11 +61,9 @@ impl Snapshot {
         // Only now, as the next is already given what is opened from here on: nothing is missed.
         store.shelf.carry(&next.0.texts).await;
         let mut views = lock(&self.0.views).clone();
-        if views.len() + changed.len() > VIEWS {
-            views.clear();
+        for view in changed {
+            views.add(view);
         }
-        let changed = changed.into_iter().take(VIEWS);
-        views.extend(changed.map(|view| (view.space, view)));
         *lock(&next.0.views) = views;
         next
     }
@@ -83,16 +79,12 @@ impl Snapshot {
     /// What is held in memory of a space, loaded when first asked for.
     pub(crate) async fn view(&self, space: Space) -> Result<Arc<SpaceView>, Error> {
         if let Some(view) = lock(&self.0.views).get(&space) {
-            return Ok(Arc::clone(view));
+            return Ok(view);
         }
         let tag = self.0.store.tag(space);
         let loaded = SpaceView::load(&self.0.db, self.0.flush, space, tag).await;
         let view = Arc::new(self.0.store.told(loaded)?);
-        let mut views = lock(&self.0.views);
-        if views.len() >= VIEWS {
-            views.clear();
-        }
-        views.insert(space, Arc::clone(&view));
+        lock(&self.0.views).add(Arc::clone(&view));
         Ok(view)
     }
 

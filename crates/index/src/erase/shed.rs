@@ -54,8 +54,18 @@ pub async fn shed(store: &Store, since: u64) -> Result<bool, Error> {
     if manifest.recent_snapshot_min_seq() < since {
         return Ok(false);
     }
-    merger.merge(everything(&manifest), &manifest).await?;
+    let merged = merger.merge(everything(&manifest), &manifest).await;
+    // Whatever came of it, what nobody refers to any more is of no use.
     merger.collect().await?;
+    merged?;
+    let left = store.files.count_rows(&store.db.manifest()).await?;
+    if left.are_worth_a_merge() {
+        tracing::warn!(
+            ?left,
+            "the index's tables could not be merged; it is tried again"
+        );
+        return Ok(false);
+    }
     Ok(true)
 }
 

@@ -201,6 +201,10 @@ impl Shelf {
     async fn open_book(&self, db: &Db, space: Space) -> Result<Arc<Book>, Error> {
         let view = db.snapshot().doing("take a snapshot")?;
         let record = read_record(&view, space).await?;
+        if record.forgotten {
+            // Its folder went with it. Who still reads from before that shall not bring it back.
+            return Err(Error::ForgottenSpace);
+        }
         let folder = self.folder(&space);
         let there = folder.clone();
         let opened = reading(move || {

@@ -537,6 +537,30 @@ async fn what_is_asked_of_a_forgotten_space_leaves_nothing_there() {
 }
 
 #[tokio::test]
+async fn who_reads_from_before_a_space_was_forgotten_does_not_bring_its_folder_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open(folder.path()).await;
+    let one = vec![chunk(0, "alpha", &[1.0])];
+    replace(&index, place(space(1), 7, "u"), 1, one)
+        .await
+        .unwrap();
+    index.close().await.unwrap();
+
+    let index = open(folder.path()).await;
+    let before = index.snapshot(Flush(0)).await.unwrap();
+    let vectors = before.search_vector(space(1), &[1.0], &live([7]), 1).await;
+    assert_eq!(vectors.unwrap().len(), 1);
+    let gone = index.forget_space(Scope::Generation(space(1))).await;
+    gone.unwrap().durable().await.unwrap();
+    let words = before.search_text(space(1), "alpha", &live([7]), 1).await;
+    assert!(matches!(words, Err(Error::ForgottenSpace)));
+    let of_tenant = folder.path().join("text").join(space(1).tenant.to_string());
+    let left = std::fs::read_dir(of_tenant.join(space(1).kb.to_string()));
+    assert!(left.is_err() || left.unwrap().next().is_none());
+    index.close().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_version_that_was_scoured_counts_for_nothing_before_a_restart_as_after_it() {
     let folder = tempfile::tempdir().unwrap();
     let index = open(folder.path()).await;
