@@ -83,6 +83,10 @@ async fn what_is_under_way_goes_on_though_one_of_its_rows_says_otherwise() {
         run("status = 'succeeded', superseded = TRUE"),
         run("id = randomblob(16)"),
         format!("DELETE FROM ingestion_runs WHERE version_id = {first}"),
+        run("run_type = 'zz'"),
+        run("config = 'zz'"),
+        run("started_at = 'no time', updated_at = 'no time', waiting_until = 'no time'"),
+        format!("UPDATE document_versions SET warnings = 'zz' WHERE id = {first}"),
     ] {
         let mill = again();
         harm(&mill, &sql).await;

@@ -504,6 +504,6 @@ pub struct ToldOf {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held {
     pub version: VersionId,
-    pub pass: u32,
-    pub content_hash: ContentHash,
+    /// `None` where neither its row nor its run tells any.
+    pub content_hash: Option<ContentHash>,
 }

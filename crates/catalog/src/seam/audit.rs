@@ -25,8 +25,13 @@ pub trait Audit {
         of: Option<(KbId, SourceUri)>,
     ) -> Result<ToldOf, Error>;
 
-    /// Every version of the tenant and what it refers to, as of one moment.
+    /// Every version of the tenant and what it refers to, as of one moment, whatever else of it
+    /// cannot be read.
     async fn held(&self, tenant: TenantId) -> Result<Vec<Held>, Error>;
+
+    /// The tables with a row whose owner nobody can tell, of the tenant or of anybody: there is
+    /// something in the place of an id that is none. Everywhere else such rows are left out.
+    async fn nameless(&self, tenant: TenantId) -> Result<Vec<&'static str>, Error>;
 
     /// The tallies of the tenant that are not as its rows have them, left as they are.
     async fn miscounted(&self, tenant: TenantId) -> Result<Vec<Miscounted>, Error>;

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::audit_rows::{activation, head, page_size, pair, run, step, unit, version_or_id};
 use super::cells::Cells;
 use super::dialect::Dialect;
+use super::nameless::named;
 use super::{Tx, ledger, noted_removals, noted_runs, notes, witness};
 use crate::{DocumentFacts, Dossier, Error, Held, Listed, Page, Witness};
 
@@ -66,6 +67,7 @@ async fn told_by_runs_alone<DB: Dialect>(
                 WHERE t.{column} = r.document_id AND t.tenant_id = r.tenant_id)"
         ));
     }
+    sql.push(named::<DB>("r.document_id"));
     let rows = sql.build().fetch_all(c).await?;
     rows.iter().map(|row| Cells::<DB>(row).get("id")).collect()
 }
@@ -95,6 +97,7 @@ async fn ids_after<DB: Dialect>(
         select.push_bind(tenant.as_uuid());
         select.push(format_args!(" AND {column} > "));
         select.push_bind(after);
+        select.push(named::<DB>(column));
         select.push(format_args!(" ORDER BY {column} LIMIT "));
         select.push_bind(i64::from(limit));
         select.push(format_args!(") AS t{at}"));
@@ -328,7 +331,9 @@ async fn notes<DB: Dialect>(
     for row in &rows {
         let cells = Cells::<DB>(row);
         let owner = found.get_mut(&cells.get::<Uuid>("document_id")?);
-        let version = cells.id("version_id", VersionId::from_uuid)?;
+        let Ok(version) = cells.id("version_id", VersionId::from_uuid) else {
+            continue;
+        };
         // One that cannot be read tells nothing, as one that was changed.
         let noted = witness::read::<DB>(row).unwrap_or_else(|_| Witness::silent());
         let mine = owner.into_iter().flat_map(|d| &mut d.versions);
@@ -359,9 +364,8 @@ async fn successors<DB: Dialect>(
         .bind(dossier.document.as_uuid())
         .fetch_optional(&mut *c)
         .await?;
-        dossier.successor = row
-            .map(|row| Cells::<DB>(&row).id("id", DocumentId::from_uuid))
-            .transpose()?;
+        let id = |row| Cells::<DB>(&row).id("id", DocumentId::from_uuid).ok();
+        dossier.successor = row.and_then(id);
     }
     Ok(())
 }
@@ -422,18 +426,22 @@ fn in_order(dossier: &mut Dossier) {
     dossier.source_keys.dedup();
 }
 
+/// What cannot be read of a version lets go of nothing else of it.
 pub async fn held<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<Vec<Held>, Error> {
-    let rows = query("SELECT id, pass, content_hash FROM document_versions WHERE tenant_id = $1")
-        .bind(tenant.as_uuid())
-        .fetch_all(c)
-        .await?;
+    let rows = query(
+        "SELECT v.id, v.content_hash, r.content_hash AS brought FROM document_versions v
+         LEFT JOIN ingestion_runs r ON r.id = v.run_id WHERE v.tenant_id = $1",
+    )
+    .bind(tenant.as_uuid())
+    .fetch_all(c)
+    .await?;
     let read = |row| {
         let row = Cells::<DB>(row);
-        Ok(Held {
-            version: row.id("id", VersionId::from_uuid)?,
-            pass: row.small("pass")?,
-            content_hash: row.hash("content_hash")?,
+        let content_hash = row.hash("content_hash").or_else(|_| row.hash("brought"));
+        Some(Held {
+            version: row.id("id", VersionId::from_uuid).ok()?,
+            content_hash: content_hash.ok(),
         })
     };
-    rows.iter().map(read).collect()
+    Ok(rows.iter().filter_map(read).collect())
 }

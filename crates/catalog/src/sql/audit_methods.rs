@@ -6,7 +6,7 @@ use model::{DocumentId, KbId, SourceUri, TenantId, VersionId};
 
 use super::cells::micros;
 use super::dialect::Dialect;
-use super::{Sql, audit, counters, mend, noted_kbs, removal, tallies, unsay};
+use super::{Sql, audit, counters, mend, nameless, noted_kbs, removal, tallies, unsay};
 use crate::{
     Audit, Dossier, Error, Held, Listed, Mend, Miscounted, MiscountedJob, NotedKb, Page, ToldOf,
 };
@@ -50,6 +50,13 @@ impl<DB: Dialect> Audit for Sql<DB> {
     async fn held(&self, tenant: TenantId) -> Result<Vec<Held>, Error> {
         self.read("catalog.held", move |c| {
             Box::pin(async move { audit::held::<DB>(c, tenant).await })
+        })
+        .await
+    }
+
+    async fn nameless(&self, tenant: TenantId) -> Result<Vec<&'static str>, Error> {
+        self.read("catalog.nameless", move |c| {
+            Box::pin(nameless::tables::<DB>(c, tenant))
         })
         .await
     }

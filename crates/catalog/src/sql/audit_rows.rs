@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::cells::Cells;
 use super::dialect::Dialect;
-use super::{noted_documents, work};
+use super::{columns, noted_documents, work};
 use crate::{
     ActivationFile, Artifacts, ClaimSum, DocumentFacts, DocumentHead, Error, RunFile, UnitFile,
     VersionFile, WorkFile,
@@ -18,6 +18,9 @@ use crate::{
 
 pub fn head<DB: Dialect>(row: &DB::Row) -> Result<(DocumentHead, DocumentFacts), Error> {
     let facts = noted_documents::read::<DB>(row)?;
+    if !columns::are_sound::<DB>(row, columns::OF_DOCUMENT) {
+        return Err(Error::corrupt("a time of a document"));
+    }
     let row = Cells::<DB>(row);
     let head = DocumentHead {
         kb: row.id("kb_id", KbId::from_uuid)?,

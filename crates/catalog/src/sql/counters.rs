@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::cells::Cells;
 use super::dialect::Dialect;
+use super::nameless::named;
 use super::{Tx, noted_jobs, recount};
 use crate::{Admitted, Error, JobCount, MiscountedJob, Outcome};
 
@@ -82,7 +83,7 @@ pub async fn miscounted<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
 ) -> Result<Vec<MiscountedJob>, Error> {
-    let rows = query(AssertSqlSafe(differing("")))
+    let rows = query(AssertSqlSafe(differing(&named::<DB>("j.id"))))
         .bind(tenant.as_uuid())
         .fetch_all(&mut *c)
         .await?;

@@ -32,6 +32,8 @@ pub trait Dialect:
     + Has<usize, Is: ColumnIndex<<Self as Database>::Row>>
     + for<'c> Has<&'c mut <Self as Database>::Connection, Is: Executor<'c, Database = Self>>
 {
+    /// Whether nothing but an id can stand in the place of one.
+    const KEEPS_IDS: bool;
     /// Opens a transaction that will write.
     const BEGIN: &'static str;
     /// Opens a transaction that reads one state from first to last.
@@ -66,6 +68,7 @@ pub trait Dialect:
 }
 
 impl Dialect for Sqlite {
+    const KEEPS_IDS: bool = false;
     // A read that upgrades to a write later is refused at once, whatever the busy timeout.
     const BEGIN: &'static str = "BEGIN IMMEDIATE";
     const BEGIN_SNAPSHOT: &'static str = "BEGIN";
@@ -210,6 +213,7 @@ impl Dialect for Sqlite {
 }
 
 impl Dialect for Postgres {
+    const KEEPS_IDS: bool = true;
     const BEGIN: &'static str = "BEGIN";
     const BEGIN_SNAPSHOT: &'static str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
     // Not `FOR UPDATE`: rows that refer to this one need not wait for it.

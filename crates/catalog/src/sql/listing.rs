@@ -43,17 +43,20 @@ pub async fn claim<DB: Dialect>(
         if let Ok(claim) = read_claim::<DB>(&row) {
             return Ok(Some(claim));
         }
-        let job = Cells::<DB>(&row).id("id", JobId::from_uuid)?;
         let again = noted_jobs::put_back::<DB>(c, &row).await?;
         match again.map(|row| read_claim::<DB>(&row)) {
             Some(Ok(claim)) => {
-                tracing::warn!(job_id = %job, "a job could not be read; it is as it was noted");
+                tracing::warn!(job_id = %claim.job, "a job could not be read; it is as it was noted");
                 return Ok(Some(claim));
             }
-            _ => tracing::error!(
-                job_id = %job,
-                "a job cannot be read and is left alone; `gristmill repair` may put it right"
-            ),
+            _ => {
+                let job_id = Cells::<DB>(&row).get::<Uuid>("id").ok();
+                let job_id = job_id.map(|id| id.to_string());
+                tracing::error!(
+                    job_id,
+                    "a job cannot be read and is left alone; `gristmill repair` may put it right"
+                );
+            }
         }
     }
     Ok(None)

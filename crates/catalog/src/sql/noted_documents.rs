@@ -8,10 +8,10 @@ use model::{DocumentId, SourceId, SourceOrder};
 use sqlx::query;
 use uuid::Uuid;
 
-use super::Tx;
 use super::cells::Cells;
 use super::dialect::Dialect;
 use super::notes::{self, Noted, Of};
+use super::{Tx, columns};
 use crate::{DocumentFacts, Error};
 
 impl Noted for DocumentFacts {
@@ -80,7 +80,10 @@ pub async fn write_all<DB: Dialect>(c: &mut Tx<DB>) -> Result<(), Error> {
             .fetch_all(&mut *c)
             .await?;
         for row in &rows {
-            after = Cells::<DB>(row).get("id")?;
+            let Ok(id) = Cells::<DB>(row).get("id") else {
+                continue;
+            };
+            after = id;
             // One that cannot be read is named for that.
             if let Ok(facts) = read::<DB>(row) {
                 notes::put::<DB, _>(c, (after, after), &facts).await?;
@@ -95,6 +98,8 @@ pub async fn write_all<DB: Dialect>(c: &mut Tx<DB>) -> Result<(), Error> {
 /// The row as it was noted, or, where no note stands, the note as the row has it. What else is
 /// noted as its own row goes: a document has one.
 pub async fn mend<DB: Dialect>(c: &mut Tx<DB>, document: DocumentId) -> Result<(), Error> {
+    let columns = columns::OF_DOCUMENT;
+    columns::put_back::<DB>(c, "documents", columns, document.as_uuid()).await?;
     notes::bring_back::<DB, DocumentFacts>(c, of(document)).await?;
     query("DELETE FROM witnesses WHERE owner = $1 AND kind = $2 AND subject <> $1")
         .bind(document.as_uuid())

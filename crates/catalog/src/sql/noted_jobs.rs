@@ -9,10 +9,10 @@ use model::{JobId, KbId, SourceId, TenantId, UserId};
 use sqlx::{AssertSqlSafe, query};
 use uuid::Uuid;
 
-use super::Tx;
 use super::cells::{Cells, bytes, json};
 use super::dialect::Dialect;
 use super::renamed::give_back;
+use super::{Tx, columns};
 use crate::{
     Error, JobConfigured, JobCount, JobFacts, JobStanding, MiscountedJob, Note, Now, Told,
 };
@@ -53,7 +53,10 @@ pub async fn restate<DB: Dialect>(c: &mut Tx<DB>, row: &DB::Row, part: Part) -> 
 pub async fn write_all<DB: Dialect>(c: &mut Tx<DB>) -> Result<(), Error> {
     let rows = query("SELECT * FROM jobs").fetch_all(&mut *c).await?;
     for row in &rows {
-        write::<DB>(c, row).await?;
+        // One that cannot be read is named for that.
+        if let (Ok(of), Ok(facts)) = (of::<DB>(row), read::<DB>(row)) {
+            put::<DB>(c, of, &facts).await?;
+        }
     }
     Ok(())
 }
@@ -123,13 +126,19 @@ pub async fn put_right<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<
             set::<DB>(c, of, &facts).await?;
             continue;
         }
+        columns::put_back::<DB>(c, "jobs", columns::OF_JOB, wrong.job.as_uuid()).await?;
         let row = query("SELECT * FROM jobs WHERE id = $1 AND tenant_id = $2")
             .bind(wrong.job.as_uuid())
             .bind(tenant.as_uuid())
             .fetch_optional(&mut *c)
             .await?;
         match row {
-            Some(row) => write::<DB>(c, &row).await?,
+            // Of one that cannot be read nothing can be noted, and the others are not left for it.
+            Some(row) => {
+                if let Ok(facts) = read::<DB>(&row) {
+                    put::<DB>(c, of, &facts).await?;
+                }
+            }
             None => forget::<DB>(c, of).await?,
         }
     }
@@ -141,7 +150,9 @@ pub async fn put_back<DB: Dialect>(
     c: &mut Tx<DB>,
     row: &DB::Row,
 ) -> Result<Option<DB::Row>, Error> {
-    let of = of::<DB>(row)?;
+    let Ok(of) = of::<DB>(row) else {
+        return Ok(None);
+    };
     let Some(facts) = standing::<DB>(c, of).await? else {
         return Ok(None);
     };
@@ -199,9 +210,9 @@ async fn set<DB: Dialect>(
     .bind(standing.error.as_deref())
     .bind(standing.started_at)
     .bind(standing.finished_at)
-    .execute(c)
+    .execute(&mut *c)
     .await?;
-    Ok(())
+    columns::put_back::<DB>(c, "jobs", columns::OF_JOB, job.as_uuid()).await
 }
 
 async fn put<DB: Dialect>(c: &mut Tx<DB>, of: Of, facts: &JobFacts) -> Result<(), Error> {
@@ -244,9 +255,12 @@ async fn gather<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<Found, 
         .fetch_all(&mut *c)
         .await?;
     for row in &rows {
-        let (_, job) = of::<DB>(row)?;
-        let now = read::<DB>(row).map_or(Now::Unreadable, Now::Is);
-        found.insert(job, (now, None));
+        let Ok((_, job)) = of::<DB>(row) else {
+            continue;
+        };
+        let now = read::<DB>(row).ok();
+        let now = now.filter(|_| columns::are_sound::<DB>(row, columns::OF_JOB));
+        found.insert(job, (now.map_or(Now::Unreadable, Now::Is), None));
     }
     let rows = query("SELECT * FROM job_witnesses WHERE tenant_id = $1")
         .bind(tenant.as_uuid())
@@ -254,7 +268,9 @@ async fn gather<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<Found, 
         .await?;
     for row in &rows {
         let row = Cells::<DB>(row);
-        let job = row.id("job_id", JobId::from_uuid)?;
+        let Ok(job) = row.id("job_id", JobId::from_uuid) else {
+            continue;
+        };
         let note = row.note().ok();
         let told = note.and_then(|note| note.told(ids((tenant, job))));
         let one = found.entry(job).or_insert((Now::Gone, None));

@@ -259,12 +259,29 @@ async fn make_way<DB: Dialect>(
     kb: KbId,
     noted: &[GenerationFacts],
 ) -> Result<(), Error> {
+    if !DB::KEEPS_IDS {
+        // Without an id, and of nothing, it is what is left of the row of one that was noted.
+        for sql in [
+            "DELETE FROM generations WHERE kb_id = $1 AND length(id) <> 16
+               AND NOT EXISTS (SELECT 1 FROM activations a WHERE a.generation_id = generations.id)
+               AND NOT EXISTS (SELECT 1 FROM document_versions v
+                   WHERE v.generation_id = generations.id)
+               AND NOT EXISTS (SELECT 1 FROM ingestion_runs r
+                   WHERE r.generation_id = generations.id)",
+            "UPDATE generations SET state = 'retired', number = -1 - number
+             WHERE kb_id = $1 AND length(id) <> 16",
+        ] {
+            query(sql).bind(kb.as_uuid()).execute(&mut *c).await?;
+        }
+    }
     let there = query("SELECT id FROM generations WHERE kb_id = $1")
         .bind(kb.as_uuid())
         .fetch_all(&mut *c)
         .await?;
     for row in &there {
-        let id: Uuid = Cells::<DB>(row).get("id")?;
+        let Ok(id) = Cells::<DB>(row).get::<Uuid>("id") else {
+            continue;
+        };
         let sql = match noted.iter().any(|one| one.id.as_uuid() == id) {
             true => "UPDATE generations SET state = 'retired', number = -1 - number WHERE id = $1",
             false => "DELETE FROM generations WHERE id = $1",
@@ -317,11 +334,15 @@ async fn rows<DB: Dialect>(
     .await?;
     let mut found = BTreeMap::new();
     for row in &kbs {
-        let kb = Cells::<DB>(row).id("id", KbId::from_uuid)?;
+        let Ok(kb) = Cells::<DB>(row).id("id", KbId::from_uuid) else {
+            continue;
+        };
         found.insert(kb, read::<DB>(row).map_or(Now::Unreadable, Now::Is));
     }
     for row in &generations {
-        let kb = Cells::<DB>(row).id("kb_id", KbId::from_uuid)?;
+        let Ok(kb) = Cells::<DB>(row).id("kb_id", KbId::from_uuid) else {
+            continue;
+        };
         let generation = read_generation::<DB>(row);
         if let Some(now) = found.get_mut(&kb) {
             match (&mut *now, generation) {

@@ -86,7 +86,7 @@ pub async fn write_all<DB: Dialect>(c: &mut Tx<DB>) -> Result<(), Error> {
     let rows = query("SELECT * FROM job_removals")
         .fetch_all(&mut *c)
         .await?;
-    for (of, parts) in by_job::<DB>(&rows)? {
+    for (of, parts) in by_job::<DB>(&rows) {
         put::<DB>(c, of, parts).await?;
     }
     Ok(())
@@ -147,7 +147,7 @@ pub async fn gather<DB: Dialect>(
         now,
         noted: None,
     };
-    let found = by_job::<DB>(&rows)?.into_iter();
+    let found = by_job::<DB>(&rows).into_iter();
     let mut found: BTreeMap<Of, NotedRemovals> =
         found.map(|(of, now)| (of, noted(of, now))).collect();
     for Written { of, told, .. } in notes::of_owners::<DB, Parts>(c, documents).await? {
@@ -160,16 +160,20 @@ pub async fn gather<DB: Dialect>(
     Ok(found.collect())
 }
 
-fn by_job<DB: Dialect>(rows: &[DB::Row]) -> Result<BTreeMap<Of, Parts>, Error> {
+/// One that names nobody is named for that.
+fn by_job<DB: Dialect>(rows: &[DB::Row]) -> BTreeMap<Of, Parts> {
     let mut found: BTreeMap<Of, Parts> = BTreeMap::new();
     for row in rows {
         let cells = Cells::<DB>(row);
-        let of = (cells.get("document_id")?, cells.get("job_id")?);
+        let (Ok(document), Ok(job)) = (cells.get("document_id"), cells.get("job_id")) else {
+            continue;
+        };
+        let of = (document, job);
         // One that cannot be read is not as it was noted.
         found.entry(of).or_default().extend(read::<DB>(row).ok());
     }
     found.values_mut().for_each(|parts| parts.sort());
-    Ok(found)
+    found
 }
 
 pub fn read<DB: Dialect>(row: &DB::Row) -> Result<RemovalPart, Error> {

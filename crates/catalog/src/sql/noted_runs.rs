@@ -15,8 +15,8 @@ use uuid::Uuid;
 use super::cells::{Cells, bytes, json};
 use super::dialect::Dialect;
 use super::mend::Owner;
-use super::{Tx, ledger};
-use crate::{Error, Note, NotedRun, Now, RunFacts, RunStats, Told};
+use super::{Tx, columns, ledger};
+use crate::{Error, Note, NotedRun, Now, RunFacts, RunStats, RunType, Told};
 
 type Of = (DocumentId, RunId);
 
@@ -71,7 +71,9 @@ pub async fn forget_version<DB: Dialect>(
     version: VersionId,
 ) -> Result<(), Error> {
     for row in of_document::<DB>(c, document).await? {
-        let run = Cells::<DB>(&row).id("run_id", RunId::from_uuid)?;
+        let Ok(run) = Cells::<DB>(&row).id("run_id", RunId::from_uuid) else {
+            continue;
+        };
         // Of whom one tells that was changed nobody knows.
         if told::<DB>(&row, (document, run)).is_none_or(|facts| facts.version == version) {
             forget::<DB>(c, (document, run)).await?;
@@ -98,7 +100,9 @@ pub async fn hand_over<DB: Dialect>(
     to: DocumentId,
 ) -> Result<(), Error> {
     for row in of_document::<DB>(c, from).await? {
-        let run = Cells::<DB>(&row).id("run_id", RunId::from_uuid)?;
+        let Ok(run) = Cells::<DB>(&row).id("run_id", RunId::from_uuid) else {
+            continue;
+        };
         if let Some(facts) = told::<DB>(&row, (from, run)) {
             put::<DB>(c, (to, run), &facts).await?;
         }
@@ -122,7 +126,10 @@ pub async fn write_all<DB: Dialect>(c: &mut Tx<DB>) -> Result<(), Error> {
         .fetch_all(&mut *c)
         .await?;
         for row in &rows {
-            write::<DB>(c, row).await?;
+            // One that cannot be read is named for that.
+            if read::<DB>(row).is_ok() {
+                write::<DB>(c, row).await?;
+            }
         }
         match rows.last() {
             Some(row) if rows.len() == AT_ONCE => after = Cells::<DB>(row).get("id")?,
@@ -139,8 +146,10 @@ pub async fn mend<DB: Dialect>(
     run: RunId,
 ) -> Result<(), Error> {
     if let Some(facts) = standing::<DB>(c, (document, run)).await? {
-        return set::<DB>(c, (tenant, document), run, &facts).await;
+        set::<DB>(c, (tenant, document), run, &facts).await?;
+        return put_back::<DB>(c, run).await;
     }
+    put_back::<DB>(c, run).await?;
     let row = query(
         "SELECT * FROM ingestion_runs WHERE id = $1 AND document_id = $2
            AND status IN ('succeeded', 'failed', 'canceled')",
@@ -153,6 +162,11 @@ pub async fn mend<DB: Dialect>(
         Some(row) => write::<DB>(c, &row).await,
         None => forget::<DB>(c, (document, run)).await,
     }
+}
+
+/// What is not noted of it, where that cannot be read.
+async fn put_back<DB: Dialect>(c: &mut Tx<DB>, run: RunId) -> Result<(), Error> {
+    columns::put_back::<DB>(c, "ingestion_runs", columns::OF_RUN, run.as_uuid()).await
 }
 
 async fn set<DB: Dialect>(
@@ -260,8 +274,11 @@ pub async fn tell_of_bytes<DB: Dialect>(
         .await?;
     for row in &rows {
         let cells = Cells::<DB>(row);
-        let document = cells.id("document_id", DocumentId::from_uuid)?;
-        let run = cells.id("run_id", RunId::from_uuid)?;
+        let document = cells.id("document_id", DocumentId::from_uuid);
+        let run = cells.id("run_id", RunId::from_uuid);
+        let (Ok(document), Ok(run)) = (document, run) else {
+            continue;
+        };
         let Some(facts) = told::<DB>(row, (document, run)) else {
             continue;
         };
@@ -296,11 +313,13 @@ pub async fn gather<DB: Dialect>(
     let mut found: BTreeMap<(Uuid, Uuid), NotedRun> = BTreeMap::new();
     for row in rows {
         let cells = Cells::<DB>(row);
-        let of = (cells.get("document_id")?, cells.get("id")?);
-        found.insert(
-            of,
-            noted(of.1, read::<DB>(row).map_or(Now::Unreadable, Now::Is)),
-        );
+        let (Ok(document), Ok(run)) = (cells.get("document_id"), cells.get("id")) else {
+            continue;
+        };
+        let now = read::<DB>(row).ok();
+        let now = now.filter(|_| columns::are_sound::<DB>(row, columns::OF_RUN));
+        let now = now.map_or(Now::Unreadable, Now::Is);
+        found.insert((document, run), noted(run, now));
     }
     let mut sql: QueryBuilder<DB> =
         QueryBuilder::new("SELECT * FROM run_witnesses WHERE document_id IN (");
@@ -310,7 +329,10 @@ pub async fn gather<DB: Dialect>(
     }
     for row in &sql.push(")").build().fetch_all(c).await? {
         let cells = Cells::<DB>(row);
-        let of: (Uuid, Uuid) = (cells.get("document_id")?, cells.get("run_id")?);
+        let (Ok(document), Ok(run)) = (cells.get("document_id"), cells.get("run_id")) else {
+            continue;
+        };
+        let of: (Uuid, Uuid) = (document, run);
         let said = told::<DB>(row, (DocumentId::from_uuid(of.0), RunId::from_uuid(of.1)));
         let one = found.entry(of).or_insert_with(|| noted(of.1, Now::Gone));
         one.noted = Some(said.map_or(Told::Changed, Told::Was));
@@ -327,6 +349,52 @@ fn noted(run: Uuid, now: Now<RunFacts>) -> NotedRun {
         now,
         noted: None,
     }
+}
+
+/// The columns of a run's row that are noted once it ends, and cannot be read now.
+pub async fn spoilt<DB: Dialect>(c: &mut Tx<DB>, run: Uuid) -> Result<Vec<&'static str>, Error> {
+    let row = query("SELECT * FROM ingestion_runs WHERE id = $1")
+        .bind(run)
+        .fetch_optional(c)
+        .await?;
+    let Some(row) = row else {
+        return Ok(Vec::new());
+    };
+    let row = Cells::<DB>(&row);
+    let id = |name| row.get::<Uuid>(name).is_ok();
+    let maybe_id = |name| row.get::<Option<Uuid>>(name).is_ok();
+    let text = |name| row.maybe_text(name).is_ok();
+    let count = |name| row.count(name).is_ok();
+    let at = |name| row.maybe_at(name).is_ok();
+    let sound = [
+        ("tenant_id", id("tenant_id")),
+        ("kb_id", id("kb_id")),
+        ("generation_id", id("generation_id")),
+        ("document_id", id("document_id")),
+        ("version_id", id("version_id")),
+        ("source_uri", row.uri("source_uri").is_ok()),
+        ("content_hash", row.hash("content_hash").is_ok()),
+        ("job_id", maybe_id("job_id")),
+        ("source_id", maybe_id("source_id")),
+        ("run_type", row.word::<RunType>("run_type").is_ok()),
+        ("initiated_by", maybe_id("initiated_by")),
+        ("config", row.json::<serde_json::Value>("config").is_ok()),
+        ("chunks_created", count("chunks_created")),
+        ("tokens_total", count("tokens_total")),
+        ("chunks_processed", count("chunks_processed")),
+        ("chunks_skipped", count("chunks_skipped")),
+        ("chunks_error", count("chunks_error")),
+        ("error_code", text("error_code")),
+        ("error_message", text("error_message")),
+        ("error_hint", text("error_hint")),
+        ("stage", text("stage")),
+        ("trace", text("trace")),
+        ("created_at", row.at("created_at").is_ok()),
+        ("started_at", at("started_at")),
+        ("finished_at", at("finished_at")),
+    ];
+    let spoilt = sound.into_iter().filter(|(_, sound)| !sound);
+    Ok(spoilt.map(|(name, _)| name).collect())
 }
 
 fn read<DB: Dialect>(row: &DB::Row) -> Result<RunFacts, Error> {

@@ -90,13 +90,14 @@ pub async fn of_owners<DB: Dialect, T: Noted>(
         list.push_bind(*id);
     }
     let rows = sql.push(")").build().fetch_all(c).await?;
-    rows.iter().map(|row| found::<DB, T>(row)).collect()
+    // One that names nobody is named for that.
+    Ok(rows.iter().filter_map(found::<DB, T>).collect())
 }
 
-fn found<DB: Dialect, T: Noted>(row: &DB::Row) -> Result<Written<T>, Error> {
+fn found<DB: Dialect, T: Noted>(row: &DB::Row) -> Option<Written<T>> {
     let cells = Cells::<DB>(row);
-    let of = (cells.get("owner")?, cells.get("subject")?);
-    Ok(Written {
+    let of = (cells.get("owner").ok()?, cells.get("subject").ok()?);
+    Some(Written {
         of,
         told: told::<DB, T>(row, of).map_or(Told::Changed, Told::Was),
         note: cells.note().ok(),

@@ -10,6 +10,7 @@ use super::claims::AWAITED;
 use super::dialect::Dialect;
 use super::end::complete_if_done;
 use super::events::{News, tell};
+use super::nameless::named;
 use crate::{Error, JobCount, MiscountedJob, Recounted};
 
 /// Live runs of a job `j`.
@@ -40,9 +41,10 @@ pub async fn miscounted<DB: Dialect>(
 ) -> Result<Vec<MiscountedJob>, Error> {
     let sql = format!(
         "SELECT j.id, j.runs_open + j.runs_awaited AS told, {OPEN} + {} AS counted
-         FROM jobs j WHERE j.tenant_id = $1 AND {} ORDER BY j.id",
+         FROM jobs j WHERE j.tenant_id = $1 AND {} {} ORDER BY j.id",
         awaited(),
-        disagrees()
+        disagrees(),
+        named::<DB>("j.id")
     );
     let rows = query(AssertSqlSafe(sql))
         .bind(tenant.as_uuid())
@@ -72,8 +74,13 @@ pub async fn recount<DB: Dialect>(
     let mut recounted = Vec::new();
     for row in &rows {
         let row = Cells::<DB>(row);
-        let tenant = row.id("tenant_id", TenantId::from_uuid)?;
-        let job = row.id("id", JobId::from_uuid)?;
+        let ids = (
+            row.id("tenant_id", TenantId::from_uuid),
+            row.id("id", JobId::from_uuid),
+        );
+        let (Ok(tenant), Ok(job)) = ids else {
+            continue;
+        };
         recounted.extend(put_right::<DB>(c, tenant, job, now).await?);
     }
     Ok(recounted)

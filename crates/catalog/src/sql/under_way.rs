@@ -1,12 +1,12 @@
 //! Rows of what is under way, put right so that its work goes on.
 
 use chrono::{DateTime, Utc};
-use sqlx::query;
+use sqlx::{AssertSqlSafe, query};
 use uuid::Uuid;
 
-use super::Tx;
 use super::cells::{Cells, json};
 use super::dialect::Dialect;
+use super::{Tx, columns, noted_runs};
 use crate::{Error, UnderWay};
 
 pub async fn mend<DB: Dialect>(
@@ -25,9 +25,12 @@ pub async fn mend<DB: Dialect>(
     .await?
     .ok_or_else(|| Error::not_found("version", one.version))?;
     let run: Uuid = Cells::<DB>(&row).get("run_id")?;
+    let version = one.version.as_uuid();
+    columns::put_back::<DB>(c, "document_versions", columns::OF_VERSION, version).await?;
     call_by_its_own_id::<DB>(c, one, run).await?;
     revive::<DB>(c, run, now).await?;
-    write_again::<DB>(c, one, now).await
+    write_again::<DB>(c, one, run, now).await?;
+    columns::put_back::<DB>(c, "ingestion_runs", columns::OF_RUN, run).await
 }
 
 /// The run the version and its work know is not there, and one they do not know is the version's.
@@ -63,13 +66,24 @@ async fn revive<DB: Dialect>(c: &mut Tx<DB>, run: Uuid, now: DateTime<Utc>) -> R
     Ok(())
 }
 
-/// Whose job it is in, its work tells. A generation that is being built is made of copies alone.
+/// What of its row cannot be read is written again, or all where it is gone. Whose job it is in, its
+/// work tells. A generation that is being built is made of copies alone.
 async fn write_again<DB: Dialect>(
     c: &mut Tx<DB>,
     one: &UnderWay,
+    run: Uuid,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
-    query(
+    let spoilt = noted_runs::spoilt::<DB>(c, run).await?;
+    let set: Vec<_> = spoilt
+        .iter()
+        .map(|name| format!("{name} = excluded.{name}"))
+        .collect();
+    let kept = match set.is_empty() {
+        true => "NOTHING".to_owned(),
+        false => format!("UPDATE SET {}", set.join(", ")),
+    };
+    let sql = format!(
         "INSERT INTO ingestion_runs (id, tenant_id, kb_id, generation_id, document_id, version_id,
              source_uri, content_hash, job_id, source_id, status, run_type, initiated_by, config,
              trace, created_at, updated_at, source_order)
@@ -84,13 +98,14 @@ async fn write_again<DB: Dialect>(
          LEFT JOIN documents d ON d.id = v.document_id
          LEFT JOIN generations g ON g.id = v.generation_id
          WHERE v.id = $1
-         ON CONFLICT (id) DO NOTHING",
-    )
-    .bind(one.version.as_uuid())
-    .bind(one.source_uri.as_str())
-    .bind(json(&one.config))
-    .bind(now)
-    .execute(c)
-    .await?;
+         ON CONFLICT (id) DO {kept}"
+    );
+    query(AssertSqlSafe(sql))
+        .bind(one.version.as_uuid())
+        .bind(one.source_uri.as_str())
+        .bind(json(&one.config))
+        .bind(now)
+        .execute(c)
+        .await?;
     Ok(())
 }

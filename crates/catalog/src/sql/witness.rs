@@ -211,16 +211,19 @@ pub async fn gather<DB: Dialect>(
     }
     for row in &units {
         let row = Cells::<DB>(row);
-        let reason = row.maybe_text("reason")?;
-        if let (Some(reason), Some(one)) = (reason, found.get_mut(&id::<DB>(&row)?)) {
+        let reason = row.maybe_text("reason");
+        let one = id::<DB>(&row).ok().and_then(|id| found.get_mut(&id));
+        if let (Ok(Some(reason)), Some(one)) = (reason, one) {
             one.facts.reasons.insert(row.text("unit")?, reason);
         }
     }
     let join = "JOIN job_versions x ON x.version_id = v.id";
     for row in of::<DB>(c, "v.id, x.job_id, x.outcome", join, (column, ids)).await? {
         let row = Cells::<DB>(&row);
-        let version = id::<DB>(&row)?;
-        let job = row.id("job_id", JobId::from_uuid)?;
+        // One that names nobody is no claim, and named for that.
+        let (Ok(version), Ok(job)) = (id::<DB>(&row), row.id("job_id", JobId::from_uuid)) else {
+            continue;
+        };
         if let Some(one) = found.get_mut(&version) {
             one.claims = one.claims.turned(version, job, &row.text("outcome")?);
         }
@@ -319,7 +322,9 @@ fn sums<DB: Dialect>(
         let row = Cells::<DB>(row);
         // One that cannot be read is not as it was noted, whatever it says.
         let fields = fields(&row).unwrap_or_default();
-        of.entry(id::<DB>(&row)?).or_default().push(fields);
+        if let Ok(version) = id::<DB>(&row) {
+            of.entry(version).or_default().push(fields);
+        }
     }
     let summed = of.into_iter().map(|(version, mut rows)| {
         rows.sort();

@@ -132,10 +132,13 @@ impl Engine {
         held: &Held,
         mut writing: Writing,
     ) -> Result<Writing, Error> {
-        let mut keys = vec![Key::original(tenant, &held.content_hash)];
         let made = Key::version(tenant, held.version);
         let made = self.parts.objects.list_below(&made).await?;
-        keys.extend(made.into_iter().map(|(key, _)| key));
+        let original = held.content_hash.as_ref();
+        let original = original.map(|hash| Key::original(tenant, hash));
+        let keys = original
+            .into_iter()
+            .chain(made.into_iter().map(|(key, _)| key));
         let mut found = Vec::new();
         for key in keys {
             let path = format!("objects/{key}");

@@ -273,7 +273,7 @@ impl Engine {
             .list_below(&Key::originals(tenant))
             .await?;
         let held = catalog.held(tenant).await?;
-        let held: BTreeSet<_> = held.iter().map(|held| held.content_hash).collect();
+        let held: BTreeSet<_> = held.iter().filter_map(|held| held.content_hash).collect();
         let young = all.into_iter().filter_map(|(key, meta)| {
             let hash = key.original_hash().filter(|hash| !held.contains(hash))?;
             let until = meta.last_modified.checked_add_signed(age);

@@ -252,8 +252,14 @@ impl Engine {
         let astray = round.finish().await?;
         self.look_again(tenant, &mut looked).await?;
         let astray = self.confirm(tenant, astray, &looked).await?;
-        let unowned = self.unowned(tenant, &recorded).await?;
+        let nameless = self.parts.catalog.nameless(tenant).await?;
+        let unowned = match nameless.is_empty() {
+            true => self.unowned(tenant, &recorded).await?,
+            // Any of them may be what such a row is of.
+            false => Vec::new(),
+        };
         let mut others: Vec<Disagreement> = noted.iter().filter_map(witness::kb).collect();
+        others.extend(nameless.into_iter().map(rows::nameless));
         others.extend(astray);
         others.extend(self.miscounted(tenant).await?);
         let after = self.pending(tenant).await?;

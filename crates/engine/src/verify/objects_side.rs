@@ -150,7 +150,7 @@ impl Engine {
         let kept = objects.list_below(&Key::originals(tenant)).await?;
         let held = self.parts.catalog.held(tenant).await?;
         let mut versions: BTreeSet<_> = held.iter().map(|held| held.version).collect();
-        let mut originals: BTreeSet<_> = held.iter().map(|held| held.content_hash).collect();
+        let mut originals: BTreeSet<_> = held.iter().filter_map(|held| held.content_hash).collect();
         versions.extend(&recorded.versions);
         originals.extend(&recorded.originals);
         let age = TimeDelta::from_std(self.settings.janitor.orphans).unwrap_or(TimeDelta::MAX);

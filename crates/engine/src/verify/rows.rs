@@ -87,6 +87,28 @@ impl Findings {
     }
 }
 
+/// A row of which nobody can tell what it is of.
+pub fn nameless(table: &'static str) -> Disagreement {
+    let what = match table {
+        "documents" => "a row among the documents has no id, or is nobody's",
+        "document_versions" => "a row among the versions has no id, or is nobody's",
+        "activations" => "a row among the activations is of nothing there could be",
+        "ledger" => "an entry of the ledger is of no document there could be",
+        "ingestion_runs" => "a row among the runs has no id, or is nobody's",
+        "jobs" => "a row among the jobs has no id, or is nobody's",
+        "generations" | "knowledge_bases" => {
+            "a row among the knowledge bases or their generations has no id, or is nobody's"
+        }
+        "work" => "a row of the queue is of nothing there could be",
+        "job_versions" | "job_removals" => "a claim of a job is of nothing there could be",
+        "witnesses" | "version_witnesses" | "run_witnesses" | "job_witnesses" => {
+            "a note is of nothing there could be"
+        }
+        _ => "a row of a version is of nothing there could be",
+    };
+    Disagreement::new(what, Remedy::Nothing("restore a backup"))
+}
+
 fn unreadable(table: &str) -> &'static str {
     match table {
         "documents" => "its row among the documents cannot be read",
@@ -278,6 +300,9 @@ fn versions(dossier: &Dossier, served: Option<&[Served]>, found: &mut Findings) 
         // Of what is under way nothing is noted yet.
         if !dossier.is_under_way(version) {
             found.0.extend(witness::check(version));
+        } else if version.facts.is_none() {
+            let what = "it is under way, and what its row says cannot be read";
+            found.say(Some(version.id), what, Remedy::UnderWay(version.id));
         }
     }
 }

@@ -165,17 +165,28 @@ pub fn kb(one: &NotedKb) -> Option<Disagreement> {
 
 /// Every run of a document that has ended, and those that were noted and are not there.
 pub fn runs(dossier: &Dossier) -> Vec<Disagreement> {
-    // What has not ended is named for that, and nothing is noted of it yet.
-    let under_way = |one: &&NotedRun| {
+    let under_way = |one: &NotedRun| {
         let of = |version: &&VersionFile| version.run == one.run;
         let version = dossier.versions.iter().find(of);
-        version.is_some_and(|version| dossier.is_under_way(version))
+        version.filter(|version| dossier.is_under_way(version))
     };
-    let ended = dossier.noted_runs.iter().filter(|one| !under_way(one));
-    ended.flat_map(run).collect()
+    let named = dossier.unreadable.contains(&"ingestion_runs");
+    let told = |one| match under_way(one) {
+        // What has not ended is named for that, and nothing is noted of it yet.
+        Some(version) if one.now == Now::Unreadable => {
+            let back = Remedy::UnderWay(version.id);
+            let what = "it is under way, and what its run says cannot be read";
+            vec![Disagreement::of_version(version.id, what, back)]
+        }
+        Some(_) => Vec::new(),
+        None => run(one, named),
+    };
+    dossier.noted_runs.iter().flat_map(told).collect()
 }
 
-fn run(one: &NotedRun) -> Vec<Disagreement> {
+const UNREAD_RUN: &str = "what a run of it says cannot be read";
+
+fn run(one: &NotedRun, named: bool) -> Vec<Disagreement> {
     let back = Remedy::NotedRun(one.run);
     let say = |version, what| Disagreement::of_version(version, what, back);
     match (&one.now, &one.noted) {
@@ -185,10 +196,11 @@ fn run(one: &NotedRun) -> Vec<Disagreement> {
             vec![Disagreement::new(what, back)]
         }
         (Now::Unreadable, Some(Told::Was(told))) => {
-            vec![say(told.version, "what a run of it says cannot be read")]
+            vec![say(told.version, UNREAD_RUN)]
         }
         // Named among what cannot be read.
-        (Now::Unreadable, _) => Vec::new(),
+        (Now::Unreadable, _) if named => Vec::new(),
+        (Now::Unreadable, _) => vec![Disagreement::new(UNREAD_RUN, back)],
         // Of what is under way nothing is noted yet, of what was purged nothing any more.
         (Now::Is(now), None) if now.status.is_live() => Vec::new(),
         (Now::Is(now), None) if now.source_uri == SourceUri::purged() => Vec::new(),

@@ -262,6 +262,7 @@ through! { Audit {
     rows_left(versions: &[VersionId]) -> u64;
     told_of(tenant: TenantId, document: DocumentId, of: Option<(KbId, SourceUri)>) -> ToldOf;
     held(tenant: TenantId) -> Vec<Held>;
+    nameless(tenant: TenantId) -> Vec<&'static str>;
     miscounted(tenant: TenantId) -> Vec<Miscounted>;
     miscounted_jobs(tenant: TenantId) -> Vec<MiscountedJob>;
     recount_met(tenant: TenantId) -> ();
