@@ -6,7 +6,7 @@ use sqlx::QueryBuilder;
 use super::Tx;
 use super::cells::Cells;
 use super::dialect::Dialect;
-use super::paging::{cut, page_by_id};
+use super::paging::{page_by_id, shown};
 use crate::{Active, DocumentFilter, DocumentRow, Error, Listed, Page};
 
 /// A document beside the version that describes it (`v`) and its newest one (`n`).
@@ -47,8 +47,7 @@ pub async fn list<DB: Dialect>(
     narrow(&mut select, filter);
     let limit = page_by_id(&mut select, "d.id", page)?;
     let rows = select.build().fetch_all(c).await?;
-    let items = rows.iter().map(read::<DB>).collect::<Result<Vec<_>, _>>()?;
-    Ok(cut(items, limit, |document| document.id.as_uuid()))
+    shown::<DB, _>(&rows, limit, "document", read::<DB>)
 }
 
 fn narrow<DB: Dialect>(select: &mut QueryBuilder<DB>, filter: &DocumentFilter) {

@@ -9,7 +9,7 @@ use super::cells::{Cells, json};
 use super::dialect::Dialect;
 use super::events::{News, tell};
 use super::noted_jobs::{self, Part};
-use super::paging::{cut, page_by_id};
+use super::paging::{page_by_id, shown};
 use super::{Tx, kbs, listing, outcomes, sources, unsay};
 use crate::{Error, Job, JobCounters, JobFilter, Listed, NewJob, Page};
 
@@ -83,20 +83,7 @@ pub async fn list<DB: Dialect>(
     }
     let limit = page_by_id(&mut select, "id", &page)?;
     let rows = select.build().fetch_all(c).await?;
-    let mut items = Vec::with_capacity(rows.len());
-    for row in &rows {
-        items.push((Cells::<DB>(row).get::<Uuid>("id")?, read::<DB>(row)));
-    }
-    let page = cut(items, limit, |(id, _)| *id);
-    // One that cannot be read is named by `verify`, and keeps no other from being shown.
-    let readable = page.items.into_iter().filter_map(|(job_id, job)| {
-        job.inspect_err(|error| tracing::error!(%job_id, %error, "a job cannot be read"))
-            .ok()
-    });
-    Ok(Listed {
-        items: readable.collect(),
-        next: page.next,
-    })
+    shown::<DB, _>(&rows, limit, "job", read::<DB>)
 }
 
 pub async fn start<DB: Dialect>(

@@ -9,10 +9,13 @@ use chrono::{DateTime, Utc};
 use sqlx::QueryBuilder;
 use uuid::Uuid;
 
+use super::cells::Cells;
 use super::dialect::Dialect;
+use super::nameless::named;
 use crate::{Error, Listed, Page};
 
-/// Newest first, one row more than asked for: whether there is a next page.
+/// Newest first, one row more than asked for: whether there is a next page. Rows without an id are
+/// not among them.
 pub fn page_by_id<DB: Dialect>(
     select: &mut QueryBuilder<DB>,
     column: &'static str,
@@ -21,6 +24,7 @@ pub fn page_by_id<DB: Dialect>(
     if let Some(id) = after::<Uuid>(page)? {
         select.push(format_args!(" AND {column} < ")).push_bind(id);
     }
+    select.push(named::<DB>(column));
     select.push(format_args!(" ORDER BY {column} DESC"));
     Ok(limit(select, page))
 }
@@ -53,6 +57,29 @@ pub fn cut<T, C: fmt::Display>(
     let last = items.last().filter(|_| more);
     let next = last.map(|last| cursor(last).to_string());
     Listed { items, next }
+}
+
+/// A page of rows by their ids. One that cannot be read is named by `verify`, and keeps no other
+/// from being shown.
+pub fn shown<DB: Dialect, T>(
+    rows: &[DB::Row],
+    limit: u32,
+    what: &'static str,
+    read: impl Fn(&DB::Row) -> Result<T, Error>,
+) -> Result<Listed<T>, Error> {
+    let mut items = Vec::with_capacity(rows.len());
+    for row in rows {
+        items.push((Cells::<DB>(row).get::<Uuid>("id")?, read(row)));
+    }
+    let page = cut(items, limit, |(id, _)| *id);
+    let readable = page.items.into_iter().filter_map(|(id, item)| {
+        item.inspect_err(|error| tracing::error!(what, %id, %error, "it cannot be read"))
+            .ok()
+    });
+    Ok(Listed {
+        items: readable.collect(),
+        next: page.next,
+    })
 }
 
 /// What a cursor that is one plain value says.

@@ -6,7 +6,7 @@ use sqlx::QueryBuilder;
 
 use super::cells::Cells;
 use super::dialect::Dialect;
-use super::paging::{cut, page_by_id};
+use super::paging::{page_by_id, shown};
 use super::{Sql, Tx};
 use crate::{Error, Listed, Page, Run, RunError, RunFilter, RunStats, Runs};
 
@@ -74,8 +74,7 @@ async fn list<DB: Dialect>(
     }
     let limit = page_by_id(&mut select, "r.id", &page)?;
     let rows = select.build().fetch_all(c).await?;
-    let items = rows.iter().map(read::<DB>).collect::<Result<Vec<_>, _>>()?;
-    Ok(cut(items, limit, |run| run.id.as_uuid()))
+    shown::<DB, _>(&rows, limit, "run", read::<DB>)
 }
 
 fn read<DB: Dialect>(row: &DB::Row) -> Result<Run, Error> {
