@@ -212,8 +212,14 @@ impl Engine {
                 }
             }
             for version in versions {
-                let done = self.rework(tenant, version).await;
-                let done = done.map_err(|error| error.explain());
+                let done = match log.documents.get(&document) {
+                    // What it ends with notes the rows as they are, for what they should be.
+                    Some(Err(why)) => Err(format!("its rows could not be put right: {why}")),
+                    _ => {
+                        let done = self.rework(tenant, version).await;
+                        done.map_err(|error| error.explain())
+                    }
+                };
                 log.reworked.insert(version, done);
             }
         }
