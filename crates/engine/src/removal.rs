@@ -208,7 +208,10 @@ impl Engine {
             ..Residue::default()
         };
         let held = self.parts.catalog.held(tenant).await?;
-        let elsewhere = |one: &Removing| held.iter().any(|h| h.content_hash == Some(one.content_hash));
+        let elsewhere = |one: &Removing| {
+            held.iter()
+                .any(|h| h.content_hash == Some(one.content_hash))
+        };
         for one in removed {
             let space = space_of(tenant, one);
             let left = snapshot.residue(space, one.version).await?;
