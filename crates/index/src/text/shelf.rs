@@ -11,7 +11,8 @@
 //! open then has not changed since, for a change would have opened it: so the
 //! moment an index is opened, before anything can change it, its searcher is
 //! given to every snapshot that lacks it. When it is closed again, those that
-//! see it as it is now give it away: they get it back the same way.
+//! see it as it is now give it away: they get it back the same way. What is forgotten
+//! is removed unopened: who reads from before that and never had a searcher is told so.
 //!
 //! Opening may take long, if it is rebuilt or its last merges have to end: whoever
 //! opens, removes or looks at the files of one takes its turn, and the others
