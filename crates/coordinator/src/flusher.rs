@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use crate::follower::{self, Latest};
-use crate::pending::Frozen;
+use crate::pending::{Frozen, Pending};
 use crate::progress::{End, Level};
 use crate::shared::Shared;
 use crate::{Epoch, Failure, FlushError, FlushHandler, Flushed, Snapshot};
@@ -88,14 +88,8 @@ impl<H: FlushHandler> Flusher<H> {
         if pending.failure().is_some() {
             return Next::Failed;
         }
-        let settings = &self.shared.settings;
-        let due = pending
-            .accumulating_since()
-            .map(|since| since + settings.flush_interval);
-        let at_once = pending.open_bytes() >= settings.flush_bytes
-            || self.shared.waiting_writers() > 0
-            || pending.closing()
-            || due.is_some_and(|due| due <= Instant::now());
+        let due = self.due(&pending);
+        let at_once = self.is_pressed(&pending);
         match due {
             Some(_) if at_once || wanted > pending.taken() => Next::Flush { at_once },
             // Closing asks for it, but after it has said so: this may come in between.
@@ -103,6 +97,19 @@ impl<H: FlushHandler> Flusher<H> {
             None if pending.closing() => Next::Drained,
             due => Next::Wait(due),
         }
+    }
+
+    fn due(&self, pending: &Pending<H::Delta>) -> Option<Instant> {
+        let since = pending.accumulating_since()?;
+        Some(since + self.shared.settings.flush_interval)
+    }
+
+    /// Whether a flush waits for nobody who may still come.
+    fn is_pressed(&self, pending: &Pending<H::Delta>) -> bool {
+        pending.open_bytes() >= self.shared.settings.flush_bytes
+            || self.shared.waiting_writers() > 0
+            || pending.closing()
+            || self.due(pending).is_some_and(|due| due <= Instant::now())
     }
 
     async fn wait(&self, until: Option<Instant>) {
@@ -142,9 +149,17 @@ impl<H: FlushHandler> Flusher<H> {
     /// Without it the first of them would start a flush of its own and the rest
     /// wait for that one and the next: half the throughput at twice the latency.
     async fn gather(&self) {
-        let until = self.last.ended + self.last.took / LINGER_PART;
-        while self.shared.progress.asked() < self.last.served && Instant::now() < until {
-            self.wait(Some(until)).await;
+        let patience = self.last.ended + self.last.took / LINGER_PART;
+        while self.shared.progress.asked() < self.last.served && Instant::now() < patience {
+            let due = {
+                let pending = self.shared.pending();
+                if self.is_pressed(&pending) {
+                    return;
+                }
+                self.due(&pending)
+            };
+            self.wait(Some(due.map_or(patience, |due| due.min(patience))))
+                .await;
         }
     }
 

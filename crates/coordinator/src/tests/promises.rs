@@ -141,6 +141,45 @@ async fn a_lone_durable_writer_waits_for_one_flush_only() {
     }
 }
 
+/// Of many whom a long flush served one comes back; what presses meanwhile is not kept waiting.
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_others_to_come_back_waits_no_longer_than_the_timer_or_a_full_budget_allow() {
+    let after_a_long_flush = || async {
+        let mut store = Store::new();
+        store.flush_time = Duration::from_secs(400);
+        let coordinator = store.start(Settings {
+            flush_deadline: Duration::from_secs(1000),
+            ..settings()
+        });
+        durable_writes(&coordinator, 8, 1).await;
+        let receipt = coordinator.write(put(9)).await.unwrap();
+        let waiting = tokio::spawn(async move { receipt.durable().await });
+        tokio::time::sleep(FLUSH).await;
+        assert_eq!(coordinator.state(), State::Accumulating);
+        (coordinator, waiting)
+    };
+    let (coordinator, waiting) = after_a_long_flush().await;
+    tokio::time::sleep(settings().flush_interval).await;
+    assert_eq!(coordinator.state(), State::Flushing, "the timer");
+    waiting.await.unwrap().unwrap();
+
+    let (coordinator, _waiting) = after_a_long_flush().await;
+    let large = Put {
+        id: 10,
+        bytes: 5_000,
+    };
+    coordinator.write(large).await.unwrap();
+    tokio::time::sleep(FLUSH).await;
+    assert_eq!(coordinator.state(), State::Flushing, "the size");
+
+    let (coordinator, _waiting) = after_a_long_flush().await;
+    let closing = coordinator.clone();
+    let closing = tokio::spawn(async move { closing.shutdown().await });
+    tokio::time::sleep(FLUSH).await;
+    assert_eq!(coordinator.state(), State::Flushing, "the shutdown");
+    closing.await.unwrap().unwrap();
+}
+
 #[tokio::test(start_paused = true)]
 async fn memory_stays_within_the_budget_and_everyone_gets_through() {
     let store = Store::new();
