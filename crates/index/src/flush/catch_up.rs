@@ -1,6 +1,7 @@
 //! At open: does what the redo records say was left to do. At close: takes them away.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use slatedb::{Db, DbSnapshot, WriteBatch};
 
@@ -12,7 +13,7 @@ use crate::slate::key;
 use crate::slate::record::{Changed, Redo, SpaceRecord};
 use crate::slate::store::{self, Rows};
 use crate::text::shelf::blocking;
-use crate::text::{Shelf, rebuild};
+use crate::text::{Book, Shelf, rebuild};
 
 /// Answers with the flushes whose redo records are no longer needed.
 pub async fn catch_up(store: &Store, view: &DbSnapshot) -> Result<Vec<u64>, Error> {
@@ -107,6 +108,24 @@ async fn catch_up_space(
     let Ok(book) = store.shelf.behind(space).await else {
         return Ok(());
     };
+    match catch_up_book(view, space, &book, wanted, changes).await {
+        Err(error) if error.is_of_spoilt_text() => {
+            tracing::warn!(%space, %error, "a text index cannot be continued");
+            // A merge under way would write into the folder of the next.
+            drop(blocking(move || book.close()).await);
+            store.shelf.remove(&space).await
+        }
+        done => done,
+    }
+}
+
+async fn catch_up_book(
+    view: &DbSnapshot,
+    space: Space,
+    book: &Arc<Book>,
+    wanted: u64,
+    changes: &BTreeMap<u64, Vec<Changed>>,
+) -> Result<(), Error> {
     let at = book.flush()?.unwrap_or(0);
     let known = changes.contains_key(&at) || changes.values().flatten().any(|c| c.since == at);
     if at == wanted || !known {
@@ -117,7 +136,8 @@ async fn catch_up_space(
         .range(at + 1..)
         .flat_map(|(_, changed)| changed.iter().cloned())
         .collect();
-    rebuild::changed(view, space, &book, wanted, &missing).await?;
+    rebuild::changed(view, space, book, wanted, &missing).await?;
     // It is opened anew when it is needed: no merge may still write then.
+    let book = Arc::clone(book);
     blocking(move || book.close()).await
 }

@@ -60,15 +60,23 @@ impl TextWork {
         let many = spaces.len() > store.settings.open_texts;
         for space in spaces {
             if let Some(book) = books.get(&space) {
-                self.commit(space, Arc::clone(book), flush, many).await?;
+                match self.commit(space, Arc::clone(book), flush, many).await {
+                    // The store has all that it is made of, this flush included.
+                    Err(error) if error.is_of_spoilt_text() => {
+                        tracing::warn!(%space, %error, "a text index cannot be continued");
+                        self.rebuild.insert(space);
+                    }
+                    committed => committed?,
+                }
                 books.remove(&space);
                 store.shelf.close_idle().await;
             }
         }
-        for space in std::mem::take(&mut self.rebuild) {
+        while let Some(space) = self.rebuild.first().copied() {
             // Gone from its folder it is behind the store, and what is behind is rebuilt.
             store.shelf.remove(&space).await?;
             store.shelf.book(&store.db, space).await?;
+            self.rebuild.remove(&space);
         }
         Ok(())
     }

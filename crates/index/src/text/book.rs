@@ -9,19 +9,21 @@ use std::sync::Mutex;
 
 use model::{UnitName, VersionId};
 use tantivy::directory::MmapDirectory;
-use tantivy::index::SegmentComponent;
+use tantivy::index::{SegmentComponent, SegmentId};
 use tantivy::merge_policy::LogMergePolicy;
+use tantivy::query::{EnableScoring, Query as _, TermQuery};
 use tantivy::schema::{
     FAST, Field, INDEXED, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions,
 };
 use tantivy::{
     Directory as _, Index, IndexMeta, IndexReader, IndexWriter, ReloadPolicy, Searcher,
-    TantivyDocument, TantivyError, Term,
+    SegmentReader, TantivyDocument, TantivyError, Term,
 };
 
 use crate::Error;
 use crate::error::Doing;
 use crate::text::joined::{self, Joined};
+use crate::text::reading::read;
 
 /// What a writer may gather in memory before it starts another segment.
 const WRITER_BYTES: usize = 32 << 20;
@@ -53,6 +55,9 @@ pub struct Book {
     /// What is handed out. Beside it the reader looks at what is on the disk by now.
     searcher: Mutex<Searcher>,
     writer: Mutex<Option<IndexWriter>>,
+    /// Segments that lay here when it was opened: anybody may have changed them since they were
+    /// written.
+    found: Mutex<HashSet<SegmentId>>,
 }
 
 /// In the order the schema adds them.
@@ -77,9 +82,6 @@ fn schema() -> Schema {
     schema.add_text_field("unit", STRING);
     schema.build()
 }
-
-/// In no document: the name of a unit has a version before it.
-const NO_UNIT: &str = "";
 
 /// Segments below this are merged eight at a time, whatever their sizes; above it only with
 /// their like. A segment on its way there is written again with every few small ones that come,
@@ -107,11 +109,14 @@ impl Book {
             .reload_policy(ReloadPolicy::Manual)
             .try_into()
             .doing("open")?;
+        let searcher = reader.searcher();
+        let found = searcher.segment_readers().iter();
         Ok(Self {
             folder: folder.to_owned(),
             directory,
             index,
-            searcher: Mutex::new(reader.searcher()),
+            found: Mutex::new(found.map(SegmentReader::segment_id).collect()),
+            searcher: Mutex::new(searcher),
             reader,
             writer: Mutex::new(None),
         })
@@ -184,6 +189,7 @@ impl Book {
         gone: &[(VersionId, Option<UnitName>)],
         docs: &[Doc],
     ) -> Result<Searcher, Error> {
+        self.rehearse(gone)?;
         self.with_writer(|writer| {
             for (version, unit) in gone {
                 writer.delete_term(term(*version, unit.as_ref()));
@@ -204,6 +210,40 @@ impl Book {
         Ok(self.searcher())
     }
 
+    /// Looks up what is to be taken out in what was found here, just as the commit will. It does
+    /// so on a thread of the library's own, where a panic over spoilt files ends the process; and
+    /// as the store has the flush by then, every process after it.
+    fn rehearse(&self, gone: &[(VersionId, Option<UnitName>)]) -> Result<(), Error> {
+        let found = self.found.lock().expect("nothing panics with it");
+        if found.is_empty() {
+            return Ok(());
+        }
+        let schema = self.index.schema();
+        let scoring = EnableScoring::disabled_from_schema(&schema);
+        let terms = gone
+            .iter()
+            .map(|(version, unit)| term(*version, unit.as_ref()));
+        let looked_up = terms.chain([no_unit()]).map(|term| {
+            TermQuery::new(term, IndexRecordOption::Basic)
+                .weight(scoring)
+                .doing("look up")
+        });
+        let looked_up = looked_up.collect::<Result<Vec<_>, _>>()?;
+        read(|| {
+            for segment in self.index.searchable_segments().doing("read the head")? {
+                if !found.contains(&segment.id()) {
+                    continue;
+                }
+                let segment = SegmentReader::open(&segment).doing("open a segment")?;
+                for term in &looked_up {
+                    term.for_each_no_score(&segment, &mut |_| {})
+                        .doing("look up")?;
+                }
+            }
+            Ok(())
+        })
+    }
+
     /// The directory remembers every file it ever mapped, gone or not, until somebody asks it
     /// what it remembers.
     fn forget_files(&self) {
@@ -212,7 +252,9 @@ impl Book {
 
     /// Empties the index, for a rebuild; the next commit makes it so.
     pub fn clear(&self) -> Result<(), Error> {
-        self.with_writer(|writer| writer.delete_all_documents().doing("clear").map(drop))
+        self.with_writer(|writer| writer.delete_all_documents().doing("clear").map(drop))?;
+        self.found.lock().expect("nothing panics with it").clear();
+        Ok(())
     }
 
     /// Adds chunks without committing.
@@ -284,7 +326,7 @@ impl Book {
         writer.set_merge_policy(Box::new(merging));
         // A writer counts on from the last commit's own number, and a merge beside the next
         // commit takes what bears that number for done with. So nothing of ours may bear it.
-        writer.delete_term(Term::from_field_text(FIELDS.unit, NO_UNIT));
+        writer.delete_term(no_unit());
         Ok(writer)
     }
 
@@ -320,6 +362,11 @@ pub fn open_index(folder: &Path) -> Result<Index, Error> {
 
 fn flush_of(head: &IndexMeta) -> Option<u64> {
     head.payload.as_ref()?.parse().ok()
+}
+
+/// In no document: the name of a unit has a version before it.
+fn no_unit() -> Term {
+    Term::from_field_text(FIELDS.unit, "")
 }
 
 fn term(version: VersionId, unit: Option<&UnitName>) -> Term {

@@ -9,8 +9,12 @@ use crate::text::shelf::blocking;
 pub async fn reading<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    let read = blocking(move || Ok(guarded(work))).await?;
-    let why = match read {
+    blocking(move || read(work)).await
+}
+
+/// The same where it blocks already.
+pub fn read<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let why = match guarded(work) {
         Ok(Err(error)) if error.is_of_spoilt_text() => error.cause(),
         Ok(read) => return read,
         Err(why) => why,

@@ -337,6 +337,77 @@ async fn a_file_that_vanishes_from_a_text_that_was_put_aside_is_a_fault() {
     index.close().await.unwrap();
 }
 
+/// Copies of a folder, in each of which a few bytes of the names of units and versions, which a
+/// commit looks up, are others.
+fn with_spoilt_names(whole: &Path) -> impl Iterator<Item = (usize, tempfile::TempDir)> {
+    let names = ending(&whole.join("text"), "term").expect("there are words");
+    let bytes = std::fs::read(&names).unwrap();
+    (0..bytes.len()).step_by(13).map(move |at| {
+        let there = tempfile::tempdir().unwrap();
+        copy(whole, there.path());
+        let mut bytes = bytes.clone();
+        for byte in bytes.iter_mut().skip(at).take(16) {
+            *byte = !*byte;
+        }
+        let file = there.path().join(names.strip_prefix(whole).unwrap());
+        std::fs::write(file, bytes).unwrap();
+        (at, there)
+    })
+}
+
+/// A version is written over, which looks its unit up in the text.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_spoilt_text_keeps_nothing_from_being_written_nor_opened_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open_with(folder.path(), settings()).await;
+    write(&index, 0, FIRST).await;
+    index.close().await.unwrap();
+    for (at, there) in with_spoilt_names(folder.path()) {
+        let index = open_with(there.path(), settings()).await;
+        write(&index, 1, FIRST).await;
+        write(&index, 0, FIRST).await;
+        index.close().await.unwrap();
+        let index = open_with(there.path(), settings()).await;
+        // What the reading of words meets is told, and never more is found than there is.
+        let snapshot = index.snapshot(Flush(0)).await.unwrap();
+        let all = live(0..9);
+        let asked = snapshot.search_text(space(1), "grain", &all, 99).await;
+        assert!(
+            asked.is_err() || asked.is_ok_and(|found| found.len() as u32 <= 2 * FIRST),
+            "byte {at}"
+        );
+        index.close().await.unwrap();
+    }
+}
+
+/// What a crash leaves whose text is behind the store, and is spoilt before anybody comes again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_spoilt_text_that_is_behind_keeps_no_index_from_being_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let [living, dead] = ["living", "dead"].map(|name| folder.path().join(name));
+    let index = open_with(&living, settings()).await;
+    write(&index, 0, FIRST).await;
+    index.close().await.unwrap();
+    copy(&living.join("text"), &dead.join("text"));
+    let index = open_with(&living, settings()).await;
+    write(&index, 1, FIRST).await;
+    copy(&living.join("index"), &dead.join("index"));
+    index.close().await.unwrap();
+
+    for (at, there) in with_spoilt_names(&dead) {
+        let index = open_with(there.path(), settings()).await;
+        write(&index, 2, FIRST).await;
+        let snapshot = index.snapshot(Flush(0)).await.unwrap();
+        let all = live(0..9);
+        let asked = snapshot.search_text(space(1), "grain", &all, 99).await;
+        assert!(
+            asked.is_err() || asked.is_ok_and(|found| found.len() as u32 <= 3 * FIRST),
+            "byte {at}"
+        );
+        index.close().await.unwrap();
+    }
+}
+
 /// A manifest is read on trust: whatever the library does then, a panic included, is an error, and
 /// of most bits one that tells of damage.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
