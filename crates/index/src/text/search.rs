@@ -42,7 +42,8 @@ pub struct Hit {
 /// Where a word occurs in a segment: documents in order, and how often in each.
 type Occurrences = Vec<(u32, u32)>;
 
-/// The best `top`, in no order. Of those that tie with the last of them, the first by place.
+/// The best `top`, in no order: of those that tie with the last of them the first by place, and
+/// perhaps a few of the others.
 pub fn search(
     searcher: &Searcher,
     asked: &[Asked],

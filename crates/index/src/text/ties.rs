@@ -18,8 +18,14 @@ use crate::text::search::Hit;
 /// A hit and the name its unit has in the text index.
 type Named = (Vec<u8>, Hit);
 
-/// The first `room` of these by their places, in no order.
+/// Equals beyond those there is room for whose records are read rather than the names of units.
+const FEW: usize = 64;
+
+/// The first `room` of these by their places, in no order, and perhaps a few that come after.
 pub fn first(searcher: &Searcher, mut tied: Vec<Hit>, room: usize) -> Result<Vec<Hit>, Error> {
+    if tied.len() <= room + FEW {
+        return Ok(tied);
+    }
     tied.sort_unstable_by_key(|hit| (hit.segment, hit.doc));
     let mut first: Vec<Named> = Vec::new();
     for of_segment in tied.chunk_by(|a, b| a.segment == b.segment) {
