@@ -9,6 +9,7 @@ use slatedb::{DbSnapshot, WriteBatch};
 
 use crate::Error;
 use crate::delta::{Compaction, Pending, UnitWrite, VersionChanges};
+use crate::error::Doing;
 use crate::flush::Store;
 use crate::flush::texts::{TextWork, Tokens, tokenize};
 use crate::place::{IndexedChunk, Scope, Space};
@@ -31,7 +32,12 @@ pub struct Draft<'a> {
     edits: BTreeMap<Space, SpaceEdit>,
     text: TextWork,
     compactions: BTreeMap<Space, Compaction>,
+    /// About what the deletions in the batch weigh.
+    taken_out: usize,
 }
+
+/// What a deletion takes beside its key.
+const DELETION: usize = 100;
 
 /// A unit's place while it is written.
 #[derive(Clone, Copy)]
@@ -58,6 +64,7 @@ impl<'a> Draft<'a> {
             edits: BTreeMap::new(),
             text: TextWork::default(),
             compactions: BTreeMap::new(),
+            taken_out: 0,
         }
     }
 
@@ -67,6 +74,7 @@ impl<'a> Draft<'a> {
 
     pub async fn take(&mut self, delta: &Arc<Pending>) -> Result<(), Error> {
         let mut tokens = tokenize(Arc::clone(delta)).await?;
+        // First: of these the batch may be written ahead, and of nothing else.
         for scope in &delta.forgotten {
             self.forget_scope(scope).await?;
         }
@@ -227,15 +235,15 @@ impl<'a> Draft<'a> {
         let mut named = unit.is_some();
         let mut rows = Rows::under(self.db(), prefix).await?;
         while let Some((key, bytes)) = rows.next().await? {
-            self.batch.delete(key);
+            self.take_out(key);
             let Ok((id, input)) = ChunkRecord::read_input(&bytes) else {
                 named = false;
                 continue;
             };
-            self.batch.delete(key::numbered(key::VECTOR, space, id));
+            self.take_out(key::numbered(key::VECTOR, space, id));
             if let Some(unit) = unit {
                 let reuse = key::reuse(space, &unit.model, &input, id);
-                self.batch.delete(reuse);
+                self.take_out(reuse);
             }
             self.edit(space).await?.delete(id);
         }
@@ -408,6 +416,7 @@ impl<'a> Draft<'a> {
             chunks[0] = key::CHUNK;
             let unit = UnitRecord::read(&bytes).ok();
             named &= self.erase_chunks(space, &chunks, unit.as_ref()).await?;
+            self.write_ahead().await?;
         }
         if !named {
             self.sweep_reuse(space, &RoaringBitmap::new()).await?;
@@ -416,17 +425,35 @@ impl<'a> Draft<'a> {
         for kind in key::OF_SPACE {
             let mut rows = Rows::under(self.db(), &key::of_space(kind, space)).await?;
             while let Some((key, _)) = rows.next().await? {
-                self.batch.delete(key);
+                self.take_out(key);
+                self.write_ahead().await?;
             }
         }
-        let tombstone = SpaceRecord {
-            forgotten: true,
-            ..SpaceRecord::default()
-        };
-        self.batch
-            .put(key::of_space(key::SPACE, space), tombstone.write());
         self.text.redo.removed.push(*space);
         Ok(())
+    }
+
+    fn take_out(&mut self, key: impl AsRef<[u8]>) {
+        self.taken_out += key.as_ref().len() + DELETION;
+        self.batch.delete(key);
+    }
+
+    /// Brings what was gathered to the store once it is much: all that a space holds may be more
+    /// than fits into memory. Only the flush itself says that the space is forgotten, so
+    /// whoever is cut off in between is told to forget it again.
+    async fn write_ahead(&mut self) -> Result<(), Error> {
+        if self.taken_out < self.store.settings.unflushed_bytes / 4 {
+            return Ok(());
+        }
+        self.taken_out = 0;
+        let batch = std::mem::take(&mut self.batch);
+        let db = &self.store.db;
+        #[expect(clippy::disallowed_methods, reason = "this is a part of the flush")]
+        let written = durable::effect("index.forget", async {
+            db.write(batch).await?;
+            db.flush().await
+        });
+        written.await.doing("forget a space")
     }
 
     /// Closes the batch: spaces, head, redo record; `done` redo records go.
@@ -442,6 +469,12 @@ impl<'a> Draft<'a> {
             views.push(Arc::new(view.await?));
         }
         for space in &self.text.redo.removed {
+            let tombstone = SpaceRecord {
+                forgotten: true,
+                ..SpaceRecord::default()
+            };
+            self.batch
+                .put(key::of_space(key::SPACE, space), tombstone.write());
             views.push(Arc::new(SpaceView::forgotten(
                 *space,
                 self.store.tag(*space),

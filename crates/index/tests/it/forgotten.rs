@@ -1,23 +1,30 @@
 //! A forgotten space stays forgotten, whatever is asked of it behind.
 
 use std::path::Path;
+use std::process::Command;
 
-use index::{CompactReport, Error, Flush, Index, Scope};
+use index::{CompactReport, Error, Flush, Index, Receipt, Scope, Settings};
 
 use crate::kit::*;
+use crate::sweep::left;
 
 /// An index with a space so large that it has postings, and its removal not yet flushed.
 async fn forgetting(folder: &Path) -> Index {
     let index = open(folder).await;
+    fill(&index).await;
+    forget(&index).await.unwrap();
+    index
+}
+
+async fn forget(index: &Index) -> Result<Receipt, Error> {
+    index.forget_space(Scope::Generation(space(1))).await
+}
+
+async fn fill(index: &Index) {
     let near = |n: u32| [1.0, n as f32 / 100.0, (n % 7) as f32];
     let chunks = (0..3000).map(|n| chunk(n, "grain", &near(n))).collect();
     let written = replace(&index, place(space(1), 0, "u"), 1, chunks).await;
     written.unwrap().durable().await.unwrap();
-    index
-        .forget_space(Scope::Generation(space(1)))
-        .await
-        .unwrap();
-    index
 }
 
 async fn nothing_is_left(index: &Index) {
@@ -62,4 +69,46 @@ async fn a_forgotten_space_whose_text_is_to_be_made_again_stays_forgotten() {
     let index = open(folder.path()).await;
     nothing_is_left(&index).await;
     index.close().await.unwrap();
+}
+
+/// So little that a space goes in many parts.
+fn in_parts() -> Settings {
+    Settings {
+        unflushed_bytes: 256 << 10,
+        ..Settings::default()
+    }
+}
+
+const FOLDER: &str = "GRISTMILL_INDEX_FORGET_FOLDER";
+
+/// What the test below starts again as its own child; alone it has nothing to do.
+#[tokio::test]
+async fn a_child_forgets_until_it_is_killed() {
+    let Ok(folder) = std::env::var(FOLDER) else {
+        return;
+    };
+    let index = open_with(Path::new(&folder), in_parts()).await;
+    fill(&index).await;
+    durable::watch(Some("index.forget:after:3".parse().unwrap()));
+    forget(&index).await.unwrap().durable().await.unwrap();
+    panic!("it was not forgotten in as many parts");
+}
+
+#[tokio::test]
+async fn a_space_whose_forgetting_was_cut_off_half_way_is_forgotten_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "forgotten::a_child_forgets_until_it_is_killed"])
+        .env(FOLDER, folder.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stdout);
+    assert_eq!(child.status.code(), None, "{said}");
+
+    let index = open_with(folder.path(), in_parts()).await;
+    assert!(!index.has_forgotten(space(1)).await.unwrap());
+    forget(&index).await.unwrap().durable().await.unwrap();
+    nothing_is_left(&index).await;
+    index.close().await.unwrap();
+    assert_eq!(left(folder.path()).await, (0, 0));
 }

@@ -57,7 +57,7 @@ pub async fn spoil_at(folder: &Path, kind: u8, at: usize) {
 }
 
 /// Vectors, and entries that would let them be reused.
-async fn left(folder: &Path) -> (usize, usize) {
+pub async fn left(folder: &Path) -> (usize, usize) {
     let db = db(folder).await;
     let left = (keys(&db, VECTOR).await.len(), keys(&db, REUSE).await.len());
     db.close().await.unwrap();
