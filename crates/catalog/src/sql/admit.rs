@@ -51,7 +51,12 @@ pub async fn admit_quietly<DB: Dialect>(
         same_bytes::<DB>(c, locked.document, admission).await?
     };
     match known {
-        Some(known) => skip::<DB>(c, locked.document, known, admission).await,
+        Some(known) => {
+            if let SkipReason::LiveRun = known.reason {
+                come_again::<DB>(c, &locked, known.version, now).await?;
+            }
+            skip::<DB>(c, locked.document, known, admission).await
+        }
         None => begin::<DB>(c, &locked, admission, now).await,
     }
 }
@@ -294,6 +299,27 @@ async fn skip<DB: Dialect>(
         run: known.run,
         outcome,
     })
+}
+
+/// Shown again since the document was removed, it is to answer as if it had been admitted now. Only
+/// its time tells so where the removal has no place in the source's order; no second run of these
+/// bytes could begin before this one ends.
+async fn come_again<DB: Dialect>(
+    c: &mut Tx<DB>,
+    locked: &Locked,
+    version: VersionId,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let Some(removed_at) = locked.removed_at else {
+        return Ok(());
+    };
+    query("UPDATE document_versions SET created_at = $2 WHERE id = $1 AND created_at <= $3")
+        .bind(version.as_uuid())
+        .bind(locked.admitted_at(now))
+        .bind(removed_at)
+        .execute(c)
+        .await?;
+    Ok(())
 }
 
 /// The version stands where it stood in the source's order, or here if this is later.

@@ -212,6 +212,34 @@ pub async fn what_is_under_way_does_not_answer_when_its_file_is_gone(world: &Wor
     world.is_as_noted("taken back").await;
 }
 
+pub async fn what_is_under_way_answers_when_its_file_is_back(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let first = world.job("folder").await;
+    let files = [("a", "1"), ("b", "2")];
+    world.bring(&first, &files, true).await;
+    let removes = world.misses_b(&first).await;
+    let all = JobClaim {
+        source: None,
+        ..first.clone()
+    };
+    let returns = world.next_job(&all).await;
+    world.bring(&returns, &files, true).await;
+    let removes_again = world.misses_b(&first).await;
+    let changes = catalog.job_changes(tenant, removes_again.job).await;
+    assert_eq!(changes.unwrap().removed, 1, "it was to answer again");
+    let returns_again = world.next_job(&all).await;
+    world.bring(&returns_again, &files, true).await;
+
+    world.cancel(&removes).await;
+    world.work_off().await;
+    let answering = world.answering().await;
+    assert_eq!(answering.len(), 2);
+    world.cancel(&removes_again).await;
+    assert_eq!(world.answering().await, answering);
+    world.is_proven(world.document_of(answering[1]).await).await;
+    world.is_as_noted("in the end").await;
+}
+
 pub async fn what_comes_back_and_is_gone_before_it_answers_stays_gone(world: &World) {
     let (first, a, b) = world.first_job().await;
     let removes = world.finds_b_gone(&first).await;

@@ -142,6 +142,38 @@ pub async fn a_removed_document_returns_only_with_what_came_after(world: &World)
     assert!(world.answering().await.is_empty());
 }
 
+pub async fn what_is_shown_again_while_under_way_answers_though_it_was_removed(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let before = world.clock.now();
+    for (name, removed_again) in [("a.txt", false), ("b.txt", true)] {
+        // Put back where it was, with its old time of change.
+        let show = || world.take(world.place.file(name, "one", before));
+        let first = show().await;
+        let late = hold(world).await;
+        let remove = async || {
+            let now = world.clock.pass(Duration::from_secs(1));
+            let told = catalog.deactivate(tenant, first.document, Removal::default(), now);
+            assert_eq!(told.await.unwrap(), Deactivated::NothingOpen);
+        };
+        remove().await;
+        // Even with the clock where it was.
+        let again = show().await;
+        let reason = SkipReason::LiveRun;
+        assert_eq!(again.outcome, Outcome::Skipped { reason });
+        assert_eq!(again.version, first.version);
+        if removed_again {
+            remove().await;
+        }
+
+        let overtaken = world.activate(&late).await.unwrap() == Activated::Superseded;
+        assert_eq!(overtaken, removed_again);
+        let answers = world.answering().await.contains(&first.version);
+        assert_eq!(answers, !removed_again);
+        world.is_proven(first.document).await;
+    }
+    world.is_as_noted("in the end").await;
+}
+
 pub async fn nothing_older_replaces_what_a_removed_document_was_rolled_back_to(world: &World) {
     let (catalog, tenant) = (&world.catalog, world.place.tenant);
     let shown = world.clock.now();
