@@ -15,6 +15,7 @@ mod people;
 mod questions;
 mod rerank;
 pub mod served;
+mod sync;
 mod uploads;
 mod weights;
 

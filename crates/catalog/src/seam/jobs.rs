@@ -40,7 +40,20 @@ pub trait Jobs {
         now: DateTime<Utc>,
     ) -> Result<Job, Error>;
 
+    /// Makes a job and starts it; where it may not start, none is made. See [`Jobs::start_job`].
+    async fn begin_job(
+        &self,
+        tenant: TenantId,
+        job: NewJob,
+        now: DateTime<Utc>,
+    ) -> Result<Job, Error>;
+
     async fn job(&self, tenant: TenantId, job: JobId) -> Result<Job, Error>;
+
+    /// The job of a source that is under way, paused and canceled ones included; else the newest
+    /// that was ever started.
+    async fn job_of_source(&self, tenant: TenantId, source: SourceId)
+    -> Result<Option<Job>, Error>;
 
     async fn jobs(
         &self,

@@ -70,9 +70,32 @@ impl<DB: Dialect> Jobs for Sql<DB> {
         .await
     }
 
+    async fn begin_job(
+        &self,
+        tenant: TenantId,
+        job: NewJob,
+        now: DateTime<Utc>,
+    ) -> Result<Job, Error> {
+        self.write("catalog.begin_job", move |c| {
+            Box::pin(async move { jobs::begin::<DB>(c, tenant, job, micros(now)).await })
+        })
+        .await
+    }
+
     async fn job(&self, tenant: TenantId, job: JobId) -> Result<Job, Error> {
         self.look_up("catalog.job", move |c| {
             Box::pin(async move { jobs::one::<DB>(c, tenant, job).await })
+        })
+        .await
+    }
+
+    async fn job_of_source(
+        &self,
+        tenant: TenantId,
+        source: SourceId,
+    ) -> Result<Option<Job>, Error> {
+        self.read("catalog.job_of_source", move |c| {
+            Box::pin(async move { jobs::of_source::<DB>(c, tenant, source).await })
         })
         .await
     }

@@ -41,6 +41,17 @@ pub async fn create<DB: Dialect>(
     read::<DB>(&row)
 }
 
+/// In one transaction, so that a start that is refused leaves no job behind.
+pub async fn begin<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    job: NewJob,
+    now: DateTime<Utc>,
+) -> Result<Job, Error> {
+    let job = create::<DB>(c, tenant, job, now).await?;
+    start::<DB>(c, tenant, job.id, now).await
+}
+
 pub async fn one<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId, job: JobId) -> Result<Job, Error> {
     find::<DB>(c, tenant, job, "").await
 }
@@ -85,6 +96,33 @@ pub async fn list<DB: Dialect>(
     let rows = select.build().fetch_all(c).await?;
     shown::<DB, _>(&rows, limit, "job", read::<DB>)
 }
+
+/// One that was made and never started is not what the source is at.
+pub async fn of_source<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    source: SourceId,
+) -> Result<Option<Job>, Error> {
+    for which in [UNDER_WAY, "started_at IS NOT NULL"] {
+        let sql = format!(
+            "SELECT * FROM jobs WHERE tenant_id = $1 AND source_id = $2 AND {which}
+             ORDER BY id DESC LIMIT 1"
+        );
+        let rows = query(AssertSqlSafe(sql))
+            .bind(tenant.as_uuid())
+            .bind(source.as_uuid())
+            .fetch_all(&mut *c)
+            .await?;
+        let found = shown::<DB, _>(&rows, 1, "job", read::<DB>)?;
+        if let Some(job) = found.items.into_iter().next() {
+            return Ok(Some(job));
+        }
+    }
+    Ok(None)
+}
+
+/// Of the jobs of one source one at most.
+const UNDER_WAY: &str = "status IN ('running', 'paused', 'canceled')";
 
 pub async fn start<DB: Dialect>(
     c: &mut Tx<DB>,
@@ -144,10 +182,9 @@ fn idle_ms(job: &Job, now: DateTime<Utc>) -> i64 {
 }
 
 async fn refuse_second<DB: Dialect>(c: &mut Tx<DB>, job: &Job) -> Result<(), Error> {
-    let other = query(
-        "SELECT id FROM jobs WHERE source_id = $1 AND id <> $2
-           AND status IN ('running', 'paused', 'canceled')",
-    )
+    let other = query(AssertSqlSafe(format!(
+        "SELECT id FROM jobs WHERE source_id = $1 AND id <> $2 AND {UNDER_WAY}"
+    )))
     .bind(job.source.map(SourceId::as_uuid))
     .bind(job.id.as_uuid())
     .fetch_optional(c)

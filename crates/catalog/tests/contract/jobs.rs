@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use catalog::{
-    Batch, Error, Job, JobClaim, JobOutcome, JobProgress, NewJob, NewSource, Page, Problem,
+    Batch, Error, Job, JobClaim, JobFilter, JobOutcome, JobProgress, NewJob, NewSource, Page,
+    Problem,
 };
 use model::{JobStatus, SourceUri};
 use serde_json::json;
@@ -252,6 +253,53 @@ pub async fn a_job_says_what_became_of_everything_it_met(world: &World) {
         }
     }
     assert_eq!(passed().await, (2, 1, 1, 2));
+}
+
+pub async fn a_source_is_at_the_job_under_way_and_a_refused_start_makes_none(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let listing = world.job("folder").await;
+    let source = listing.source.unwrap();
+    let of_source = async || {
+        let job = catalog.job_of_source(tenant, source).await.unwrap();
+        job.map(|job| (job.id, job.status))
+    };
+    let another = || NewJob {
+        kb: world.place.kb,
+        source: Some(source),
+        config: json!({}),
+        initiated_by: None,
+    };
+    let now = world.clock.pass(Duration::from_secs(1));
+    let refused = catalog.begin_job(tenant, another(), now).await;
+    assert!(matches!(refused, Err(Error::Conflict { .. })));
+    let filter = JobFilter {
+        source: Some(source),
+        ..JobFilter::default()
+    };
+    let known = catalog.jobs(tenant, filter, Page::first(9)).await.unwrap();
+    assert_eq!(known.items.len(), 1);
+
+    // Left behind by releases that made it first.
+    let waits = catalog.create_job(tenant, another(), now).await.unwrap();
+    let at = Some((listing.job, JobStatus::Running));
+    assert_eq!(of_source().await, at);
+    catalog.pause_job(tenant, listing.job, now).await.unwrap();
+    let at = Some((listing.job, JobStatus::Paused));
+    assert_eq!(of_source().await, at);
+    catalog.resume_job(tenant, listing.job, now).await.unwrap();
+    world.bring(&listing, &[], true).await;
+    let at = Some((listing.job, JobStatus::Completed));
+    assert_eq!(of_source().await, at, "what never began is not its newest");
+
+    let next = catalog.begin_job(tenant, another(), now).await.unwrap();
+    assert_eq!(of_source().await, Some((next.id, JobStatus::Running)));
+    let listing = world.listing().await;
+    assert_eq!(listing.job, next.id);
+    world.cancel(&listing).await;
+    let canceled = Some((next.id, JobStatus::NotStarted));
+    assert_eq!(of_source().await, canceled, "it began once");
+    catalog.start_job(tenant, waits.id, now).await.unwrap();
+    assert_eq!(of_source().await, Some((waits.id, JobStatus::Running)));
 }
 
 pub async fn a_listing_that_was_taken_over_cannot_move_the_cursor(world: &World) {

@@ -138,6 +138,7 @@ promises! {
     standing::a_job_resumed_after_a_restart_waits_for_a_worker,
     jobs::the_cursor_moves_with_the_batch_and_counters_add_up,
     jobs::a_job_says_what_became_of_everything_it_met,
+    jobs::a_source_is_at_the_job_under_way_and_a_refused_start_makes_none,
     jobs::a_listing_that_was_taken_over_cannot_move_the_cursor,
     jobs::what_a_source_shows_no_more_is_found,
     jobs::a_job_tells_what_changed_and_what_was_let_go_is_not_current,

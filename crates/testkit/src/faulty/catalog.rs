@@ -191,7 +191,9 @@ through! { Jobs {
     source(tenant: TenantId, source: SourceId) -> Source;
     update_source(tenant: TenantId, source: SourceId, change: SourceChange, now: DateTime<Utc>) -> Source;
     create_job(tenant: TenantId, job: NewJob, now: DateTime<Utc>) -> Job;
+    begin_job(tenant: TenantId, job: NewJob, now: DateTime<Utc>) -> Job;
     job(tenant: TenantId, job: JobId) -> Job;
+    job_of_source(tenant: TenantId, source: SourceId) -> Option<Job>;
     jobs(tenant: TenantId, filter: JobFilter, page: Page) -> Listed<Job>;
     job_documents(tenant: TenantId, job: JobId, page: Page) -> Listed<JobDocument>;
     job_progress(tenant: TenantId, job: JobId) -> JobProgress;

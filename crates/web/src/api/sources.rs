@@ -6,11 +6,11 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Json};
-use catalog::{Job, JobFilter, NewJob, NewSource, Page, Source, SourceChange};
+use catalog::{Job, NewJob, NewSource, Source, SourceChange};
 use chrono::{DateTime, Utc};
 use engine::bucket::BucketSource;
 use engine::jobs::FolderSource;
-use model::{JobStatus, SourceId, TenantId};
+use model::{JobStatus, SourceId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -261,8 +261,7 @@ pub(crate) async fn start_sync(
         config: source.config,
         initiated_by: who.user,
     };
-    let job = catalog.create_job(who.tenant, job, now).await?;
-    Ok(catalog.start_job(who.tenant, job.id, now).await?)
+    Ok(catalog.begin_job(who.tenant, job, now).await?)
 }
 
 /// No sync begins from here on, and one under way waits.
@@ -304,7 +303,7 @@ pub(crate) async fn switch(
     let changed = catalog
         .update_source(who.tenant, source, change, now)
         .await?;
-    let job = newest_job(gateway, who.tenant, source).await?;
+    let job = catalog.job_of_source(who.tenant, source).await?;
     match job.map(|job| (job.id, job.status)) {
         Some((job, JobStatus::Running)) if !on => {
             catalog.pause_job(who.tenant, job, now).await?;
@@ -315,17 +314,4 @@ pub(crate) async fn switch(
         _ => {}
     }
     Ok(changed)
-}
-
-pub(crate) async fn newest_job(
-    gateway: &Gateway,
-    tenant: TenantId,
-    source: SourceId,
-) -> Result<Option<Job>, Problem> {
-    let filter = JobFilter {
-        source: Some(source),
-        ..JobFilter::default()
-    };
-    let listed = gateway.catalog().jobs(tenant, filter, Page::first(1));
-    Ok(listed.await?.items.into_iter().next())
 }

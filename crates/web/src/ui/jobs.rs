@@ -283,8 +283,7 @@ async fn create(
     };
     let (catalog, now) = (gateway.catalog(), gateway.now());
     gateway.check_operator(&who)?;
-    let job = catalog.create_job(who.tenant, job, now).await?;
-    catalog.start_job(who.tenant, job.id, now).await?;
+    catalog.begin_job(who.tenant, job, now).await?;
     Ok(Redirect::to("/jobs"))
 }
 

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::jobs::{JobLine, folder, roots};
 use super::page::{Filled, Frame, Shown, Trouble, Visitor, show};
 use super::shown::{Moment, State as Word};
-use crate::api::sources::{checked_name, newest_job, start_sync, switch};
+use crate::api::sources::{checked_name, start_sync, switch};
 use crate::auth::{Manage, Principal, Read};
 use crate::extract::{Asked, Named};
 use crate::gateway::Gateway;
@@ -59,7 +59,7 @@ impl SourceLine {
     async fn read(gateway: &Gateway, who: &Principal, source: Source) -> Result<Self, Problem> {
         let catalog = gateway.catalog();
         let kb = catalog.kb(who.tenant, source.kb).await?;
-        let job = match newest_job(gateway, who.tenant, source.id).await? {
+        let job = match catalog.job_of_source(who.tenant, source.id).await? {
             None => None,
             Some(job) => {
                 let changes = catalog.job_changes(who.tenant, job.id).await?;
