@@ -116,6 +116,30 @@ async fn a_job_says_how_fast_it_goes_and_what_is_left_while_somebody_is_at_it() 
     assert!(!mill.ok(&["status"]).contains("left"));
 }
 
+/// Its objects are out of reach, so that nothing can be taken in.
+#[tokio::test]
+async fn a_listing_that_was_interrupted_says_why_and_until_when_it_waits() {
+    let mill = Mill::sqlite();
+    let server = Server::start(&mill, &[]);
+    let folder = Folder::of(&[("a.md", "The hopper is full.")]);
+    let body = json!({ "kb": "default", "folder": { "roots": [folder.path()] } });
+    let job = server.post("/v1/jobs", &body).await;
+    let job = text(&job["job_id"]);
+    let objects = mill.data().join("objects");
+    std::fs::rename(&objects, mill.data().join("away")).unwrap();
+    std::fs::write(&objects, "not a folder").unwrap();
+    mill.ok(&["jobs", "start", job]);
+
+    let backs_off = |job: &Value| job["standing"]["state"] == "backing_off";
+    let job = &server.until(&format!("/v1/jobs/{job}"), backs_off).await;
+    assert_eq!(job["status"], "running", "{job}");
+    assert_eq!(job["error"], Value::Null, "it has not failed");
+    assert!(job["standing"]["until"].is_string(), "{job}");
+    let why = text(&job["standing"]["detail"]);
+    assert!(why.contains("objects"), "{why}");
+    assert!(mill.ok(&["status"]).contains(why));
+}
+
 #[test]
 fn a_job_that_was_refused_a_file_says_so() {
     let mill = Mill::sqlite();

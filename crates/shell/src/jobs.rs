@@ -59,8 +59,9 @@ async fn list(engine: Arc<Engine>, settings: Settings, claim: JobClaim, stop: Ca
         Err(error) => match error.disposition() {
             // The lease runs out and the listing goes on at its cursor.
             Disposition::Retry { .. } | Disposition::Wait { .. } | Disposition::Drop => {
-                tracing::warn!(job_id = %claim.job, error = error.explain(), "listing interrupted");
-                Ok(())
+                let why = error.explain();
+                tracing::warn!(job_id = %claim.job, error = why, "listing interrupted");
+                catalog.put_off_job(&claim, &why).await
             }
             Disposition::Reject | Disposition::Halt | Disposition::Stop { .. } => {
                 let now = engine.parts().clock.now();

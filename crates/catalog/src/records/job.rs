@@ -146,6 +146,8 @@ pub struct Job {
     /// Of whoever lists the source, or removes what a canceled job brought.
     pub heartbeat_at: Option<DateTime<Utc>>,
     pub lease_until: Option<DateTime<Utc>>,
+    /// Why its listing was interrupted, until that is taken up again.
+    pub waiting: Option<String>,
 }
 
 #[derive(Debug, Clone)]

@@ -79,6 +79,7 @@ mod tests {
             updated_at: start + TimeDelta::seconds(10),
             finished_at: None,
             paused_ms: 0,
+            waiting: None,
             heartbeat_at: None,
         }
     }

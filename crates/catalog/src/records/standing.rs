@@ -162,7 +162,7 @@ impl Job {
                     steps(progress.under_way)
                 )),
             // A listing that is told to wait gives its lease back.
-            JobStatus::Paused if !self.exhausted && self.lease_until > Some(now) => {
+            JobStatus::Paused if self.is_listed(now) => {
                 Standing::of(State::Pausing).told("a batch of files is being taken in")
             }
             JobStatus::Paused => Standing::of(State::Paused).told(paused(self.id)),
@@ -216,8 +216,13 @@ impl Job {
         let standing = if progress.leased_until > Some(now) {
             let left = documents(self.counters.runs_open + self.counters.runs_awaited);
             Standing::of(State::Running).told(format!("{left} to go"))
-        } else if !self.exhausted && self.lease_until > Some(now) {
+        } else if self.is_listed(now) {
             Standing::of(State::Running).told("its source is being listed")
+        } else if let Some(why) = self.backs_off(now) {
+            let until = self.lease_until;
+            let standing = Standing::of(State::BackingOff);
+            return Standing { until, ..standing }
+                .told(format!("listing its source failed: {why}"));
         } else if progress.under_way > 0 {
             let steps = steps(progress.under_way);
             Standing::of(State::Stalled).told(format!(
@@ -225,13 +230,23 @@ impl Job {
             ))
         } else if self.exhausted {
             self.idle_standing(progress, now)
-        } else if self.lease_until.is_some() {
+        } else if self.lease_until.is_some() && self.waiting.is_none() {
             Standing::of(State::Stalled)
                 .told("whoever lists its source is not heard from; another takes over")
         } else {
             return Standing::of(State::Queued).told("no worker lists its source yet");
         };
         standing.heard(heard, now)
+    }
+
+    fn is_listed(&self, now: DateTime<Utc>) -> bool {
+        !self.exhausted && self.waiting.is_none() && self.lease_until > Some(now)
+    }
+
+    /// Why nobody lists its source until the lease runs out.
+    fn backs_off(&self, now: DateTime<Utc>) -> Option<&str> {
+        let why = self.waiting.as_deref();
+        why.filter(|_| !self.exhausted && self.lease_until > Some(now))
     }
 
     /// Everything was listed, and nobody is at any of it.

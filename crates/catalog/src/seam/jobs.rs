@@ -133,6 +133,10 @@ pub trait Jobs {
     /// Lets go of the listing, so that another may take it at once.
     async fn release_job(&self, claim: &JobClaim) -> Result<(), Error>;
 
+    /// The listing was interrupted: nobody is at it until the lease runs out, and the job says
+    /// why.
+    async fn put_off_job(&self, claim: &JobClaim, why: &str) -> Result<(), Error>;
+
     /// Admits a batch and moves the cursor past it, both or neither.
     async fn admit_batch(
         &self,

@@ -62,6 +62,7 @@ pub const OF_JOB: &[Column] = &[
     ("chunks_error", Count, NO_CHUNKS),
     ("token", Count, "token = 0"),
     ("paused_ms", Count, "paused_ms = 0"),
+    ("waiting", MaybeText, "waiting = NULL"),
     ("lease_until", MaybeAt, "lease_until = NULL"),
     ("heartbeat_at", MaybeAt, "heartbeat_at = NULL"),
     (

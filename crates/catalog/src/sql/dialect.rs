@@ -199,6 +199,10 @@ impl Dialect for Sqlite {
             "0031_failed_runs_of_a_job",
             include_str!("../../migrations/sqlite/0031_failed_runs_of_a_job.sql"),
         ),
+        (
+            "0032_interrupted_listings",
+            include_str!("../../migrations/sqlite/0032_interrupted_listings.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -334,6 +338,10 @@ impl Dialect for Postgres {
         (
             "0031_failed_runs_of_a_job",
             include_str!("../../migrations/postgres/0031_failed_runs_of_a_job.sql"),
+        ),
+        (
+            "0032_interrupted_listings",
+            include_str!("../../migrations/postgres/0032_interrupted_listings.sql"),
         ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =

@@ -240,6 +240,14 @@ impl<DB: Dialect> Jobs for Sql<DB> {
         .await
     }
 
+    async fn put_off_job(&self, claim: &JobClaim, why: &str) -> Result<(), Error> {
+        let (claim, why) = (claim.clone(), why.to_owned());
+        self.write("catalog.put_off_job", move |c| {
+            Box::pin(async move { listing::put_off::<DB>(c, &claim, &why).await })
+        })
+        .await
+    }
+
     async fn admit_batch(
         &self,
         claim: &JobClaim,

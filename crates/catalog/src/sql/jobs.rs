@@ -349,5 +349,6 @@ pub fn read<DB: Dialect>(row: &DB::Row) -> Result<Job, Error> {
         paused_ms: row.count("paused_ms")?,
         heartbeat_at: row.maybe_at("heartbeat_at")?,
         lease_until: row.maybe_at("lease_until")?,
+        waiting: row.maybe_text("waiting")?,
     })
 }

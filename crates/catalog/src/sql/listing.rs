@@ -75,12 +75,13 @@ async fn lease_next<DB: Dialect>(
                AND (lease_until IS NULL OR lease_until <= $1)
              ORDER BY id LIMIT 1 {}
          )
-         UPDATE jobs SET token = {}, worker = $2, lease_until = $3, heartbeat_at = $1
+         UPDATE jobs SET token = {}, worker = $2, lease_until = $3, heartbeat_at = $1,
+             waiting = NULL
          FROM due WHERE jobs.id = due_id
          RETURNING id, token, tenant_id, kb_id, source_id, status, config, cursor, exhausted,
              docs_seen, docs_skipped, docs_refused, runs_open, runs_awaited, runs_failed, chunks_seen,
              chunks_processed, chunks_skipped, chunks_error, initiated_by, error, created_at, started_at,
-             updated_at, finished_at, paused_ms, heartbeat_at, lease_until",
+             updated_at, finished_at, paused_ms, heartbeat_at, lease_until, waiting",
         DB::SKIP_LOCKED,
         DB::NEXT_TOKEN
     );
@@ -133,6 +134,21 @@ pub async fn release<DB: Dialect>(c: &mut Tx<DB>, claim: &JobClaim) -> Result<()
     query("UPDATE jobs SET lease_until = NULL WHERE id = $1 AND token = $2")
         .bind(claim.job.as_uuid())
         .bind(claim.token.cast_signed())
+        .execute(c)
+        .await?;
+    Ok(())
+}
+
+/// The lease stays: until it runs out nobody tries again.
+pub async fn put_off<DB: Dialect>(
+    c: &mut Tx<DB>,
+    claim: &JobClaim,
+    why: &str,
+) -> Result<(), Error> {
+    query("UPDATE jobs SET waiting = $3 WHERE id = $1 AND token = $2")
+        .bind(claim.job.as_uuid())
+        .bind(claim.token.cast_signed())
+        .bind(text(why))
         .execute(c)
         .await?;
     Ok(())

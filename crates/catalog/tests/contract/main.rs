@@ -135,6 +135,7 @@ promises! {
     order::a_document_removed_by_a_clock_ahead_returns_after_it_is_set_back,
     order::a_removal_by_a_clock_set_back_comes_after_what_was_there,
     standing::a_paused_job_says_whether_files_are_still_taken_in,
+    standing::a_listing_that_was_interrupted_says_why_until_it_goes_on,
     standing::a_job_resumed_after_a_restart_waits_for_a_worker,
     jobs::the_cursor_moves_with_the_batch_and_counters_add_up,
     jobs::a_job_says_what_became_of_everything_it_met,

@@ -161,6 +161,38 @@ pub async fn a_paused_job_says_whether_files_are_still_taken_in(world: &World) {
     assert_eq!(world.job_stands(claim.job).await.state, State::Paused);
 }
 
+pub async fn a_listing_that_was_interrupted_says_why_until_it_goes_on(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let claim = world.job("folder").await;
+    let job = claim.job;
+    let until = Some(world.clock.now() + LEASE);
+    catalog.put_off_job(&claim, "the disk hums").await.unwrap();
+    let backs_off = async || {
+        let stands = world.job_stands(job).await;
+        assert_eq!((stands.state, stands.until), (State::BackingOff, until));
+        assert!(stands.detail.unwrap().contains("the disk hums"));
+    };
+    let now = world.clock.pass(Duration::from_secs(7));
+    backs_off().await;
+    assert_eq!(catalog.job(tenant, job).await.unwrap().error, None);
+    catalog.pause_job(tenant, job, now).await.unwrap();
+    assert_eq!(world.job_stands(job).await.state, State::Paused);
+    catalog.resume_job(tenant, job, now).await.unwrap();
+    backs_off().await;
+    let early = catalog.claim_job("worker", LEASE, now).await;
+    assert_eq!(early.unwrap(), None);
+
+    world.clock.pass(LEASE);
+    assert_eq!(world.job_stands(job).await.state, State::Queued);
+    let heir = world.listing().await;
+    assert_eq!(world.job_stands(job).await.state, State::Running);
+    catalog.put_off_job(&claim, "too late").await.unwrap();
+    let stands = world.job_stands(job).await;
+    assert_eq!(stands.state, State::Running, "another lists it");
+    world.bring(&heir, &[], true).await;
+    assert_eq!(world.job_stands(job).await.state, State::Completed);
+}
+
 pub async fn a_job_resumed_after_a_restart_waits_for_a_worker(world: &World) {
     let (catalog, tenant) = (&world.catalog, world.place.tenant);
     let claim = world.job("folder").await;

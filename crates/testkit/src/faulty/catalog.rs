@@ -206,6 +206,7 @@ through! { Jobs {
     claim_job(worker: &str, lease: Duration, now: DateTime<Utc>) -> Option<JobClaim>;
     heartbeat_job(claim: &JobClaim, lease: Duration, now: DateTime<Utc>) -> bool;
     release_job(claim: &JobClaim) -> ();
+    put_off_job(claim: &JobClaim, why: &str) -> ();
     admit_batch(claim: &JobClaim, batch: Batch, now: DateTime<Utc>) -> Vec<Admitted>;
     unseen(claim: &JobClaim, after: Option<DocumentId>, limit: u32) -> Vec<Unseen>;
     remove_missing(claim: &JobClaim, missing: Vec<Unseen>, now: DateTime<Utc>) -> u64;
