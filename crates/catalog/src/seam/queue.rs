@@ -35,7 +35,9 @@ pub trait Queue {
     ) -> Result<Vec<Claim>, Error>;
 
     /// Runs of all tenants that have a step that is due while nobody is at any of theirs, and
-    /// whose job is not paused, the longest due first; up to `limit`, and fewer where one of them has many such steps.
+    /// whose job is not paused, the longest due first; up to `limit`, and fewer where one of them
+    /// has many such steps. Steps of paused jobs that are met on the way fall due when those are
+    /// resumed.
     async fn unattended(&self, limit: u32, now: DateTime<Utc>) -> Result<Vec<Unattended>, Error>;
 
     /// Shows on every unattended run why nobody takes it, and when somebody is asked again.

@@ -63,10 +63,23 @@ impl<DB: Dialect> Queue for Sql<DB> {
     }
 
     async fn unattended(&self, limit: u32, now: DateTime<Utc>) -> Result<Vec<Unattended>, Error> {
-        self.read("catalog.unattended", move |c| {
-            Box::pin(unattended::list::<DB>(c, limit, micros(now)))
-        })
-        .await
+        let now = micros(now);
+        loop {
+            let found = self.read("catalog.unattended", move |c| {
+                Box::pin(unattended::list::<DB>(c, limit, now))
+            });
+            let (runs, paused) = found.await?;
+            if !paused {
+                return Ok(runs);
+            }
+            let put_off = self.write("catalog.put_off_paused", move |c| {
+                Box::pin(waits::put_off_paused::<DB>(c, now))
+            });
+            // Others hold them, and are about to move them.
+            if put_off.await? == 0 {
+                return Ok(runs);
+            }
+        }
     }
 
     async fn await_worker(&self, wait: Wait, now: DateTime<Utc>) -> Result<(), Error> {

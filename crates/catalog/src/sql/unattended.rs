@@ -15,21 +15,22 @@ use crate::{Error, RunError, Unattended, Wait};
 /// Ends with the transaction that takes it.
 const LEASE: Duration = Duration::from_secs(60);
 
-/// Found step by step as they fell due, so that a long queue is not read to its end.
+/// Found step by step as they fell due, so that a long queue is not read to its end; and whether
+/// steps of a paused job were met, which are to be put off rather than read again and again.
 pub async fn list<DB: Dialect>(
     c: &mut Tx<DB>,
     limit: u32,
     now: DateTime<Utc>,
-) -> Result<Vec<Unattended>, Error> {
+) -> Result<(Vec<Unattended>, bool), Error> {
     let rows = query(
         "SELECT w.tenant_id, w.run_id, r.heartbeat_at,
+             coalesce(j.status, '') = 'paused' AS paused,
              CASE WHEN j.paused_ms > 0 THEN j.updated_at END AS resumed_at,
              (SELECT max(coalesce(o.lease_until, o.not_before)) FROM work o
               WHERE o.run_id = w.run_id) AS due
          FROM work w JOIN ingestion_runs r ON r.id = w.run_id
          LEFT JOIN jobs j ON j.id = r.job_id
          WHERE coalesce(w.lease_until, w.not_before) <= $1
-           AND (j.id IS NULL OR j.status <> 'paused')
            AND NOT EXISTS (SELECT 1 FROM work h WHERE h.run_id = w.run_id AND h.lease_until > $1)
          ORDER BY coalesce(w.lease_until, w.not_before), w.id LIMIT $2",
     )
@@ -38,8 +39,13 @@ pub async fn list<DB: Dialect>(
     .fetch_all(c)
     .await?;
     let mut runs: Vec<Unattended> = Vec::with_capacity(rows.len());
+    let mut paused = false;
     for row in &rows {
         let row = Cells::<DB>(row);
+        if row.get("paused")? {
+            paused = true;
+            continue;
+        }
         let run = row.id("run_id", RunId::from_uuid)?;
         if runs.iter().any(|known| known.run == run) {
             continue;
@@ -60,7 +66,7 @@ pub async fn list<DB: Dialect>(
                 .expect("a time it was due"),
         });
     }
-    Ok(runs)
+    Ok((runs, paused))
 }
 
 /// A run another transaction holds is left alone: somebody is at it after all.

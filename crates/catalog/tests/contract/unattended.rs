@@ -124,15 +124,20 @@ pub async fn a_run_nobody_is_at_is_found_and_says_why_it_waits(world: &World) {
 pub async fn a_run_of_a_paused_job_waits_for_nobody(world: &World) {
     let (catalog, clock, tenant) = (&world.catalog, &world.clock, world.place.tenant);
     let listing = world.job("folder").await;
-    world.bring(&listing, &[("a.txt", "one")], true).await;
-    let [run] = world.unattended().await[..] else {
-        panic!("one run waits")
+    let files = [("a.txt", "one"), ("b.txt", "two")];
+    world.bring(&listing, &files, true).await;
+    let [run, taken] = world.unattended().await[..] else {
+        panic!("two runs wait")
     };
+    assert_eq!(world.claim_of(taken, 9).await.len(), 1);
     let now = clock.now();
     catalog.pause_job(tenant, listing.job, now).await.unwrap();
     clock.pass(Duration::from_secs(2 * 60 * 60));
     let now = clock.now();
     assert!(world.unattended().await.is_empty());
+    let depth = catalog.queue_depth(now).await.unwrap();
+    let (ready, waiting) = (depth.ready + depth.stalled, depth.waiting);
+    assert_eq!((ready, waiting), (0, 2), "nobody looks at them again");
     let wait = Wait {
         not_before: now + LEASE,
         why: "no worker takes it".into(),
@@ -151,9 +156,9 @@ pub async fn a_run_of_a_paused_job_waits_for_nobody(world: &World) {
     catalog.resume_job(tenant, listing.job, now).await.unwrap();
     let found = catalog.unattended(9, now).await.unwrap();
     let found: Vec<_> = found.iter().map(|one| (one.run, one.since)).collect();
-    assert_eq!(found, [(run, now)]);
+    assert_eq!(found, [(run, now), (taken, now)]);
     world.work_off().await;
-    assert_eq!(world.answering().await.len(), 1);
+    assert_eq!(world.answering().await.len(), 2);
 }
 
 pub async fn a_run_is_buried_only_while_nobody_is_at_it(world: &World) {
