@@ -7,6 +7,8 @@ use engine::Engine;
 use engine::jobs::FolderSource;
 use model::{ChunkPolicy, JobId, KbId, SourceId, TenantId};
 
+const KB: &str = "bench";
+
 pub struct Source {
     pub tenant: TenantId,
     kb: KbId,
@@ -22,7 +24,7 @@ impl Source {
             tenant_name: "bench".into(),
             admin_login: "bench".into(),
             admin_password_hash: String::new(),
-            kb_name: "bench".into(),
+            kb_name: KB.into(),
             generation: GenerationSpec {
                 model: info.name.clone(),
                 dimension: info.dimension,
@@ -30,13 +32,14 @@ impl Source {
             },
         };
         let first = parts.catalog.ensure_first_start(first, now).await?;
+        let kb = parts.catalog.kb_by_name(first.tenant, KB).await?;
         let config = serde_json::to_value(FolderSource {
             roots: vec![files.to_owned()],
             metadata: serde_json::Map::new(),
             remove_missing: false,
         })?;
         let source = NewSource {
-            kb: first.kb,
+            kb: kb.id,
             kind: "folder".into(),
             name: "bench".into(),
             config: config.clone(),
@@ -44,7 +47,7 @@ impl Source {
         let source = parts.catalog.create_source(first.tenant, source, now);
         Ok(Self {
             tenant: first.tenant,
-            kb: first.kb,
+            kb: kb.id,
             id: source.await?.id,
             config,
         })

@@ -97,7 +97,8 @@ async fn kb(engine: &Engine) -> Kb {
         },
         ..testkit::first_start()
     };
+    let name = first.kb_name.clone();
     let started = parts.catalog.ensure_first_start(first, parts.clock.now());
-    let started = started.await.unwrap();
-    parts.catalog.kb(started.tenant, started.kb).await.unwrap()
+    let tenant = started.await.unwrap().tenant;
+    parts.catalog.kb_by_name(tenant, &name).await.unwrap()
 }

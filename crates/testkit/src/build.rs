@@ -47,8 +47,9 @@ pub async fn place_of(
         generation,
         ..first_start()
     };
+    let name = first.kb_name.clone();
     let started = catalog.ensure_first_start(first, now).await?;
-    let kb = catalog.kb(started.tenant, started.kb).await?;
+    let kb = catalog.kb_by_name(started.tenant, &name).await?;
     Ok(Place {
         tenant: started.tenant,
         kb: kb.id,

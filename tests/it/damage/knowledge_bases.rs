@@ -103,3 +103,33 @@ fn a_knowledge_base_whose_name_was_changed_answers_by_it_again() {
     mill.ok(&["repair"]);
     assert_eq!(mill.lines(&search), before);
 }
+
+/// Most installations have one, and everybody asks by the command line.
+#[test]
+fn a_folder_that_lost_its_only_knowledge_base_is_opened_and_gets_it_back() {
+    let folder = Folder::of(&[("a.md", "# The wheel\n\nIt turns with the water.\n")]);
+    let mill = Mill::sqlite();
+    mill.ingest(folder.path());
+    let search = ["search", "water", "--json"];
+    let (digest, before) = (mill.digest(), mill.lines(&search));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    for harm in [
+        "DELETE FROM knowledge_bases WHERE id = $1",
+        "UPDATE knowledge_bases SET tenant_id = zeroblob(16) WHERE id = $1",
+    ] {
+        runtime.block_on(async {
+            let mut stores = Stores::open(&mill.data()).await;
+            let kb = stores.kb().await;
+            stores.execute(harm, kb).await;
+            stores.close().await;
+        });
+        let told = mill.run(&["verify"]);
+        assert!(!told.status.success(), "{harm}");
+        let told = String::from_utf8(told.stdout).unwrap();
+        assert!(told.contains("knowledge base default"), "{harm}: {told}");
+        mill.ok(&["status"]);
+        mill.ok(&["repair"]);
+        assert_eq!(mill.digest(), digest, "{harm}");
+        assert_eq!(mill.lines(&search), before, "{harm}");
+    }
+}

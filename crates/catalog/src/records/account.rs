@@ -1,7 +1,7 @@
 //! Who may do what.
 
 use chrono::{DateTime, Utc};
-use model::{ApiKeyId, ContentHash, KbId, TenantId, UserId};
+use model::{ApiKeyId, ContentHash, TenantId, UserId};
 
 use super::{GenerationSpec, words};
 
@@ -116,7 +116,6 @@ pub struct FirstStart {
 pub struct FirstStarted {
     pub tenant: TenantId,
     pub admin: UserId,
-    pub kb: KbId,
     /// `false` on every start but the first.
     pub created: bool,
 }

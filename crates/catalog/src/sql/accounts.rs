@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use model::{ApiKeyId, ContentHash, KbId, TenantId, UserId};
+use model::{ApiKeyId, ContentHash, TenantId, UserId};
 use sqlx::query;
 
 use super::cells::{Cells, micros};
@@ -166,7 +166,7 @@ async fn first_start<DB: Dialect>(
     let oldest = query("SELECT id FROM tenants ORDER BY created_at, id LIMIT 1");
     if let Some(row) = oldest.fetch_optional(&mut *c).await? {
         let tenant = Cells::<DB>(&row).id("id", TenantId::from_uuid)?;
-        return started_before::<DB>(c, tenant, &first).await;
+        return started_before::<DB>(c, tenant).await;
     }
     found::<DB>(c, first, now).await
 }
@@ -183,21 +183,18 @@ async fn found<DB: Dialect>(
         password_hash: first.admin_password_hash,
     };
     let admin = users::create::<DB>(c, tenant, admin, now).await?.id;
-    let kb = kbs::create::<DB>(c, tenant, &first.kb_name, &first.generation, now)
-        .await?
-        .id;
+    kbs::create::<DB>(c, tenant, &first.kb_name, &first.generation, now).await?;
     Ok(FirstStarted {
         tenant,
         admin,
-        kb,
         created: true,
     })
 }
 
+/// Asks for no knowledge base: one that was lost is brought back by a house that opens.
 async fn started_before<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
-    first: &FirstStart,
 ) -> Result<FirstStarted, Error> {
     let admin = query(
         "SELECT id FROM users WHERE tenant_id = $1 AND role = $2
@@ -205,22 +202,12 @@ async fn started_before<DB: Dialect>(
     )
     .bind(tenant.as_uuid())
     .bind(Role::Admin.as_str())
-    .fetch_optional(&mut *c)
+    .fetch_optional(c)
     .await?;
     let admin = admin.ok_or_else(|| Error::not_found("admin of tenant", tenant))?;
-    let kb = query(
-        "SELECT id FROM knowledge_bases WHERE tenant_id = $1
-         ORDER BY CASE WHEN name = $2 THEN 0 ELSE 1 END, name LIMIT 1",
-    )
-    .bind(tenant.as_uuid())
-    .bind(first.kb_name.as_str())
-    .fetch_optional(&mut *c)
-    .await?;
-    let kb = kb.ok_or_else(|| Error::not_found("knowledge base of tenant", tenant))?;
     Ok(FirstStarted {
         tenant,
         admin: Cells::<DB>(&admin).id("id", UserId::from_uuid)?,
-        kb: Cells::<DB>(&kb).id("id", KbId::from_uuid)?,
         created: false,
     })
 }

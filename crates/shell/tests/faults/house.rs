@@ -126,10 +126,10 @@ impl House {
         };
         let engine = Arc::new(Engine::new(settings, parts));
         engine.take_over().await?;
-        let first = plain
-            .ensure_first_start(first_start(&engine), clock.now())
-            .await?;
-        let kb = plain.kb(first.tenant, first.kb).await?;
+        let first = first_start(&engine);
+        let name = first.kb_name.clone();
+        let first = plain.ensure_first_start(first, clock.now()).await?;
+        let kb = plain.kb_by_name(first.tenant, &name).await?;
         let workers = Some(Workers::start(engine.clone(), shell_settings(weather)));
         Ok(Self {
             engine,
