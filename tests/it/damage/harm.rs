@@ -65,8 +65,8 @@ pub enum Harm {
     OfDocument(&'static str),
     /// With the version's id.
     OfVersion(&'static str),
-    /// The same, where only the ledger knew.
-    OfLedger(&'static str),
+    /// The same, where only the ledger knew, and how many findings tell of it.
+    OfLedger(usize, &'static str),
     /// Of a document whose only version could not be read.
     LoseUnread,
     ChangeUnread,
@@ -266,14 +266,35 @@ pub const HARMS: &[Harm] = &[
     OfVersion("UPDATE version_witnesses SET sum = zeroblob(32) WHERE version_id = $1"),
     OfVersion("UPDATE version_witnesses SET sum = zeroblob(7) WHERE version_id = $1"),
     OfDocument("UPDATE documents SET created_at = '2001-01-01T00:00:00+00:00' WHERE id = $1"),
-    OfLedger("DELETE FROM ledger WHERE document_id = $1"),
-    OfLedger("UPDATE ledger SET kind = 'rolled_back' WHERE document_id = $1"),
-    OfLedger("UPDATE ledger SET root_hash = zeroblob(32) WHERE document_id = $1"),
-    OfLedger("UPDATE ledger SET content_hash = zeroblob(32) WHERE document_id = $1"),
-    OfLedger("UPDATE ledger SET prev = zeroblob(32) WHERE document_id = $1"),
-    OfLedger("UPDATE ledger SET hash = zeroblob(32) WHERE document_id = $1"),
-    OfLedger("UPDATE ledger SET hash = zeroblob(7) WHERE document_id = $1"),
-    OfLedger("UPDATE ledger SET at = '2001-01-01T00:00:00+00:00' WHERE document_id = $1"),
+    OfLedger(1, "DELETE FROM ledger WHERE document_id = $1"),
+    OfLedger(
+        1,
+        "UPDATE ledger SET kind = 'rolled_back' WHERE document_id = $1",
+    ),
+    OfLedger(
+        1,
+        "UPDATE ledger SET root_hash = zeroblob(32) WHERE document_id = $1",
+    ),
+    OfLedger(
+        1,
+        "UPDATE ledger SET content_hash = zeroblob(32) WHERE document_id = $1",
+    ),
+    OfLedger(
+        1,
+        "UPDATE ledger SET prev = zeroblob(32) WHERE document_id = $1",
+    ),
+    OfLedger(
+        1,
+        "UPDATE ledger SET hash = zeroblob(32) WHERE document_id = $1",
+    ),
+    OfLedger(
+        2,
+        "UPDATE ledger SET hash = zeroblob(7) WHERE document_id = $1",
+    ),
+    OfLedger(
+        1,
+        "UPDATE ledger SET at = '2001-01-01T00:00:00+00:00' WHERE document_id = $1",
+    ),
     Harm::LoseUnread,
     Harm::ChangeUnread,
     Harm::LoseUnreadVersion,
@@ -339,8 +360,16 @@ impl Harm {
                 | Self::Cut(Thing::Original)
                 | Self::LoseUnread
                 | Self::ChangeUnread
-                | Self::OfLedger(_)
+                | Self::OfLedger(..)
         )
+    }
+
+    /// How many findings tell of it, where that is known.
+    pub fn findings(self) -> Option<usize> {
+        match self {
+            OfLedger(many, _) => Some(many),
+            _ => None,
+        }
     }
 
     /// Whether it harms one of the documents that do not answer, and which.
@@ -423,7 +452,7 @@ impl Harm {
             Self::Lose(thing) => stores.lose(target, thing),
             Self::Change(thing) => stores.change(target, thing, random),
             Self::Cut(thing) => stores.cut(target, thing),
-            OfDocument(sql) | OfLedger(sql) => stores.execute(sql, target.document).await,
+            OfDocument(sql) | OfLedger(_, sql) => stores.execute(sql, target.document).await,
             OfVersion(sql) => stores.execute(sql, target.version).await,
             DeleteRecord(kind) => {
                 let (key, _) = stores.pick(kind, target, random).await;

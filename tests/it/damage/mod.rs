@@ -210,11 +210,13 @@ impl Round {
         let mut expected = BTreeSet::new();
         let mut lasting = BTreeSet::new();
         let mut chunks = Vec::new();
+        let mut counted = Vec::new();
         for (harm, target) in self.harms.iter().zip(&self.targets) {
             let target = harm.silent().map_or(target, |at| &self.silent[at]);
             let done = harm.to(&mut stores, target, random).await;
             expected.extend(done.expected.clone());
             chunks.extend(done.chunk.map(|chunk| (*harm, chunk)));
+            counted.extend(harm.findings().map(|many| (*harm, target.document, many)));
             if !harm.can_be_mended() {
                 lasting.extend(done.expected);
             }
@@ -232,6 +234,15 @@ impl Round {
             );
         }
         let repaired = house.engine.repair_all().await.unwrap();
+        // Nothing else is said of them, and nothing is made of what they tell.
+        for (harm, document, many) in counted {
+            for found in [&found, &repaired.after] {
+                let of_it = found.disagreements.iter();
+                let of_it =
+                    of_it.filter(|one| one.document_id.map(|id| id.as_uuid()) == Some(document));
+                assert_eq!(of_it.count(), many, "{told}: {harm:?}: {found:#?}");
+            }
+        }
         assert_eq!(named(&repaired.after), lasting, "{told}: {repaired:#?}");
         assert_eq!(
             repaired.after.digest.to_string(),

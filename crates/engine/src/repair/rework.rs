@@ -7,12 +7,13 @@
 //! Of a retired generation the index keeps nothing: there only what citations are proved by is
 //! made again, and no vector.
 
-use catalog::{Artifacts, GenerationState, Mend, Reworked, ReworkedUnit, Version, replay};
+use catalog::{Artifacts, GenerationState, Mend, Reworked, ReworkedUnit, Version};
 use index::{Fence, IndexedChunk, Space, UnitPlace};
 use model::{ContentHash, Parsed, TenantId, Unit, UnitName, VersionId};
 
 use crate::extract::Cut;
 use crate::objects::{self, Key};
+use crate::verify::recorded;
 use crate::{Engine, Error};
 
 /// A unit ready for the index.
@@ -50,7 +51,7 @@ impl Engine {
             true => self.make_unindexed(&version, &parsed, units).await?,
         };
         let dossier = self.parts.catalog.dossier(tenant, version.document).await?;
-        let recorded = replay(&dossier.ledger);
+        let recorded = recorded(&dossier);
         let recorded = recorded.iter().rev().find(|one| one.version == id);
         let differs = recorded.is_some_and(|one| one.root_hash != Some(anew.root_hash));
         let reworked = Reworked {

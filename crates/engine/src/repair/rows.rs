@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use catalog::{
     ActivationCause, DocumentHead, Dossier, Mend, RunFacts, RunFile, Served, UnderWay,
-    VersionFacts, VersionState, replay,
+    VersionFacts, VersionState,
 };
 use chrono::{DateTime, Utc};
 use index::Space;
 use model::{DocumentId, RunId, RunStatus, SourceOrder, SourceUri, TenantId, VersionId};
 
 use crate::objects::Key;
-use crate::verify::Remedy;
+use crate::verify::{Remedy, recorded};
 use crate::{Engine, Error};
 
 impl Engine {
@@ -23,7 +23,7 @@ impl Engine {
         remedies: &[Remedy],
     ) -> Result<BTreeSet<VersionId>, Error> {
         let dossier = self.parts.catalog.dossier(tenant, document).await?;
-        let served = replay(&dossier.ledger);
+        let served = recorded(&dossier);
         let mut mends = Vec::new();
         let mut remade = BTreeSet::new();
         // First: everything else is told of a row by its own id.

@@ -1,10 +1,10 @@
 //! What the index holds of a finished version, against what the ledger recorded.
 
-use catalog::{Dossier, VersionFile, replay};
+use catalog::{Dossier, VersionFile};
 use index::{Fault, Space, VersionAudit};
 use model::{ChunkId, ContentHash};
 
-use super::{Disagreement, Remedy};
+use super::{Disagreement, Remedy, rows};
 
 pub fn check(
     dossier: &Dossier,
@@ -48,9 +48,9 @@ pub fn check(
     found
 }
 
-/// What the chunks must come to: by the ledger, or by the catalog where it never answered.
+/// What the chunks must come to: by the ledger, or by the catalog where that tells nothing.
 fn recorded(dossier: &Dossier, version: &VersionFile) -> Option<ContentHash> {
-    let served = replay(&dossier.ledger);
+    let served = rows::recorded(dossier);
     let served = served.iter().rev().find(|one| one.version == version.id);
     match served {
         Some(one) => one.root_hash,

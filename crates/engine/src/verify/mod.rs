@@ -33,6 +33,7 @@ use crate::objects::Key;
 use crate::{Engine, Error};
 
 pub use every::OfTenant;
+pub(crate) use rows::recorded;
 
 /// What a verification found.
 #[derive(Debug, Clone, serde::Serialize)]
