@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Stores;
-use crate::mill::{Folder, Mill, text};
+use crate::mill::{Folder, Mill, path, text};
 
 struct Library {
     mill: Mill,
@@ -97,5 +97,43 @@ async fn what_a_versions_row_has_lost_comes_back_from_what_else_tells_it() {
         let sql = format!("UPDATE document_versions SET {lost} WHERE document_id = $1");
         let findings = library.mended_after(&sql, library.document).await;
         assert!(findings.len() > 1, "{lost}: {findings:?}");
+    }
+}
+
+/// Files in it that answer, one that was replaced, and one nobody can read.
+struct Several {
+    library: Library,
+    documents: Vec<Uuid>,
+}
+
+async fn several() -> Several {
+    let library = library();
+    let torn = Folder::of(&[("c.pdf", "%PDF-1.7 and nothing more")]);
+    let failed = library.mill.run(&["ingest", path(torn.path()), "--json"]);
+    assert!(!failed.status.success(), "it cannot be read");
+    let documents = library.mill.lines(&["documents", "--all", "--json"]);
+    let id = |row: &Value| text(&row["document_id"]).parse().unwrap();
+    let mut documents: Vec<Uuid> = documents.iter().map(id).collect();
+    documents.sort();
+    assert_eq!(documents.len(), 3);
+    Several { library, documents }
+}
+
+#[tokio::test]
+async fn a_row_that_says_it_is_another_documents_goes_back_to_its_own() {
+    let several = several().await;
+    for table in ["document_versions", "ingestion_runs"] {
+        // The other is looked at before it, or after it.
+        for (its_own, other) in [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)] {
+            let its_own = several.documents[its_own];
+            let sql = format!(
+                "UPDATE {table} SET document_id = X'{}' WHERE document_id = $1",
+                several.documents[other].simple()
+            );
+            for one in several.library.mended_after(&sql, its_own).await {
+                let named = text(&one["document_id"]).parse();
+                assert_eq!(named, Ok(its_own), "{sql}: {one}");
+            }
+        }
     }
 }

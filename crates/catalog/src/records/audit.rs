@@ -13,8 +13,8 @@ use model::{
 
 use super::{
     ActivationCause, Artifacts, ClaimSum, DocumentFacts, Facts, LedgerEntry, LedgerKind,
-    NotedRemovals, NotedRun, Renamed, RunFacts, Told, UnderWay, UnitState, VersionState, Witness,
-    WorkFile, replay, words,
+    NotedRemovals, NotedRun, Now, Renamed, RunFacts, Told, UnderWay, UnitState, VersionState,
+    Witness, WorkFile, replay, words,
 };
 
 /// All rows of one document, whichever of them are there.
@@ -159,6 +159,36 @@ impl Dossier {
         };
         let last = self.ledger.iter().rev().find(tells)?;
         (last.kind == LedgerKind::Deactivated).then_some(last.at)
+    }
+
+    /// Versions, each with its run, of which one is here alone and nothing was noted here: a healthy
+    /// document has none. One that was canceled is missed nowhere else.
+    pub(crate) fn doubtful(&self) -> Vec<(VersionId, RunId)> {
+        let run_is_here = |run| self.noted_runs.iter().any(|one| one.run == run);
+        let versions = self
+            .versions
+            .iter()
+            .filter(|version| version.state != VersionState::Canceled && !run_is_here(version.run));
+        let runs = self
+            .noted_runs
+            .iter()
+            .filter_map(|one| match (&one.now, &one.noted) {
+                (Now::Is(facts), None) if facts.source_uri != SourceUri::purged() => {
+                    Some((facts.version, one.run))
+                }
+                _ => None,
+            });
+        let version_is_here = |id| self.version(id).is_some() || self.unread.contains(&id);
+        versions
+            .map(|version| (version.id, version.run))
+            .chain(runs.filter(|(version, _)| !version_is_here(*version)))
+            .collect()
+    }
+
+    pub(crate) fn leave(&mut self, version: VersionId, run: RunId) {
+        self.versions.retain(|one| one.id != version);
+        self.runs.retain(|one| one.id != run);
+        self.noted_runs.retain(|one| one.run != run);
     }
 
     /// When it came, as was noted with its versions.

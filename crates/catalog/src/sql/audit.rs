@@ -10,7 +10,7 @@ use super::audit_rows::{activation, head, page_size, pair, run, step, unit, vers
 use super::cells::Cells;
 use super::dialect::Dialect;
 use super::nameless::named;
-use super::{Tx, ledger, noted_removals, noted_runs, notes, witness};
+use super::{Tx, ledger, noted_removals, noted_runs, notes, witness, work};
 use crate::{DocumentFacts, Dossier, Error, Held, Listed, Page, Witness};
 
 /// Documents read at a time.
@@ -229,6 +229,9 @@ async fn gather<DB: Dialect>(
     }
     parts::<DB>(c, tenant, ids, &mut found).await?;
     steps::<DB>(c, tenant, ids, &mut found).await?;
+    for dossier in found.values_mut() {
+        leave_to_others::<DB>(c, dossier).await?;
+    }
     successors::<DB>(c, tenant, &mut found).await?;
     let mut found: Vec<Dossier> = found.into_values().collect();
     found.iter_mut().for_each(Dossier::find_renamed);
@@ -339,6 +342,19 @@ async fn notes<DB: Dialect>(
         let mine = owner.into_iter().flat_map(|d| &mut d.versions);
         let mine = mine.filter(|v| v.id == version);
         mine.for_each(|version| version.witness = Some(noted.clone()));
+    }
+    Ok(())
+}
+
+/// Rows that say they are of this document and are another's, as was noted there or as what is still
+/// to be done tells: they are missed there, and put right with that.
+async fn leave_to_others<DB: Dialect>(c: &mut Tx<DB>, dossier: &mut Dossier) -> Result<(), Error> {
+    for (version, run) in dossier.doubtful() {
+        let noted = noted_runs::elsewhere::<DB>(c, dossier.document, run).await?;
+        let noted = noted.is_some_and(|(_, facts)| facts.version == version);
+        if noted || work::is_elsewhere::<DB>(c, dossier.document, version).await? {
+            dossier.leave(version, run);
+        }
     }
     Ok(())
 }

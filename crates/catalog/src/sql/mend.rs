@@ -389,6 +389,13 @@ async fn run<DB: Dialect>(
     (tenant, document): Owner,
     run: &RunFile,
 ) -> Result<(), Error> {
+    // It stays whose it was noted to be, and so does the version it brought.
+    if let Some((owner, facts)) = noted_runs::elsewhere::<DB>(c, document, run.id).await? {
+        return match facts.version == run.version {
+            true => give_back::<DB>(c, owner, run.version).await,
+            false => Ok(()),
+        };
+    }
     query(
         "INSERT INTO ingestion_runs (id, tenant_id, kb_id, generation_id, document_id, version_id,
              source_uri, content_hash, source_id, status, superseded, run_type, config,
@@ -418,6 +425,19 @@ async fn run<DB: Dialect>(
     .await?;
     // Where a note of it stands, that knows better than anything else it could be made of.
     noted_runs::mend::<DB>(c, (tenant, document), run.id).await
+}
+
+async fn give_back<DB: Dialect>(
+    c: &mut Tx<DB>,
+    owner: DocumentId,
+    version: VersionId,
+) -> Result<(), Error> {
+    query("UPDATE document_versions SET document_id = $2 WHERE id = $1")
+        .bind(version.as_uuid())
+        .bind(owner.as_uuid())
+        .execute(c)
+        .await?;
+    Ok(())
 }
 
 /// The first version of a document is what made it new.

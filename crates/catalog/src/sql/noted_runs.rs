@@ -257,6 +257,25 @@ async fn standing<DB: Dialect>(c: &mut Tx<DB>, of: Of) -> Result<Option<RunFacts
     Ok(row.and_then(|row| told::<DB>(&row, of)))
 }
 
+/// The other document a run was noted for, and what that tells of it.
+pub async fn elsewhere<DB: Dialect>(
+    c: &mut Tx<DB>,
+    document: DocumentId,
+    run: RunId,
+) -> Result<Option<(DocumentId, RunFacts)>, Error> {
+    let rows = query("SELECT * FROM run_witnesses WHERE run_id = $1 AND document_id <> $2")
+        .bind(run.as_uuid())
+        .bind(document.as_uuid())
+        .fetch_all(c)
+        .await?;
+    let noted = rows.iter().find_map(|row| {
+        let other = Cells::<DB>(row).id("document_id", DocumentId::from_uuid);
+        let other = other.ok()?;
+        Some((other, told::<DB>(row, (other, run))?))
+    });
+    Ok(noted)
+}
+
 /// One that cannot be read tells nothing, as one that was changed.
 fn told<DB: Dialect>(row: &DB::Row, of: Of) -> Option<RunFacts> {
     Cells::<DB>(row).note().ok()?.told(ids(of))

@@ -82,6 +82,21 @@ pub async fn enqueue_units<DB: Dialect>(
     Ok(())
 }
 
+/// Whether something is to be done for a version as another document's.
+pub async fn is_elsewhere<DB: Dialect>(
+    c: &mut Tx<DB>,
+    document: DocumentId,
+    version: VersionId,
+) -> Result<bool, Error> {
+    let row =
+        query("SELECT 1 AS one FROM work WHERE version_id = $1 AND document_id <> $2 LIMIT 1")
+            .bind(version.as_uuid())
+            .bind(document.as_uuid())
+            .fetch_optional(c)
+            .await?;
+    Ok(row.is_some())
+}
+
 pub async fn remove<DB: Dialect>(c: &mut Tx<DB>, claim: &Claim) -> Result<(), Error> {
     query("DELETE FROM work WHERE id = $1 AND token = $2")
         .bind(claim.work)
