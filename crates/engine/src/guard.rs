@@ -47,8 +47,9 @@ pub struct Guarded {
 
 impl Engine {
     /// Ends every lease, so that what a process held when it died goes on at once rather
-    /// than when its lease runs out. Only for whoever holds the data folder alone; were an
-    /// old holder alive after all, the fence would keep its writes out.
+    /// than when its lease runs out, and takes away what it staged for a backup. Only for
+    /// whoever holds the data folder alone; were an old holder alive after all, the fence
+    /// would keep its writes out.
     pub async fn take_over(&self) -> Result<u64, Error> {
         let now = self.parts.clock.now();
         let ended = self.parts.catalog.expire_leases(now).await?;
@@ -56,6 +57,7 @@ impl Engine {
             tracing::info!(leases = ended, "took over what a process before held");
         }
         self.kept().guarded.leases_ended += ended;
+        self.drop_second_names().await?;
         Ok(ended)
     }
 

@@ -160,7 +160,7 @@ pub struct Engine {
     door: RwLock<()>,
     /// Read while something is removed for good; written while a repair or a backup counts
     /// on everything staying where it is.
-    still: RwLock<()>,
+    still: Arc<RwLock<()>>,
     /// What guard and janitor have done since the start.
     kept: Mutex<Housekeeping>,
 }
@@ -193,7 +193,7 @@ impl Engine {
             news: watch::Sender::new(0),
             passings: broadcast::Sender::new(stage::BEHIND),
             door: RwLock::new(()),
-            still: RwLock::new(()),
+            still: Arc::default(),
             kept: Mutex::default(),
         }
     }

@@ -171,6 +171,7 @@ impl Engine {
             let gone: Vec<_> = removing.iter().map(|one| gone(tenant, one)).collect();
             let read = self.parts.index.erase(&gone).await?;
             self.drop_damaged_indexes().await?;
+            self.drop_second_names().await?;
             self.unstore(tenant, removing).await?;
             read
         };

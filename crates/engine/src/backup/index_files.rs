@@ -9,6 +9,9 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::OwnedRwLockWriteGuard;
 
 use super::files::{Writing, io};
 use crate::Error;
@@ -17,9 +20,14 @@ use crate::Error;
 const LISTS: [&str; 2] = ["manifest", "compactions"];
 const TRIES: usize = 10;
 
-/// Second names, gone when this is dropped.
+/// Nothing is purged while somebody has it.
+pub type Still = Arc<OwnedRwLockWriteGuard<()>>;
+
+/// Second names, gone when this is dropped. A purge that passed them by would leave its text in
+/// them: so it waits for them, also where nobody waits for the backup any more.
 pub struct Staged {
     folder: PathBuf,
+    _still: Still,
 }
 
 impl Drop for Staged {
@@ -34,27 +42,39 @@ impl Drop for Staged {
     }
 }
 
-pub async fn stage(index: PathBuf) -> Result<Staged, Error> {
-    let staged = tokio::task::spawn_blocking(move || stage_blocking(&index));
+pub async fn stage(index: PathBuf, still: Still) -> Result<Staged, Error> {
+    let staged = tokio::task::spawn_blocking(move || stage_blocking(&index, &still));
     staged.await.map_err(|_| Error::StageStopped)?
+}
+
+fn folder_beside(index: &Path) -> PathBuf {
+    index.with_extension("backup")
+}
+
+/// Takes away what a backup that died left behind. No other may be under way.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "second names may go at any moment"
+)]
+pub fn clear(index: &Path) -> Result<(), Error> {
+    let folder = folder_beside(index);
+    match fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(io("clear", &folder)(error)),
+        _ => Ok(()),
+    }
 }
 
 #[expect(
     clippy::disallowed_methods,
     reason = "second names may go at any moment"
 )]
-fn stage_blocking(index: &Path) -> Result<Staged, Error> {
-    let folder = index.with_extension("backup");
+fn stage_blocking(index: &Path, still: &Still) -> Result<Staged, Error> {
+    let folder = folder_beside(index);
     for _ in 0..TRIES {
-        // What a backup that died left behind.
-        match fs::remove_dir_all(&folder) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(io("clear", &folder)(error));
-            }
-            _ => {}
-        }
+        clear(index)?;
         let staged = Staged {
             folder: folder.clone(),
+            _still: Arc::clone(still),
         };
         fs::create_dir_all(&folder).map_err(io("make the folder", &folder))?;
         let named = link(index, &folder, false)
@@ -133,7 +153,34 @@ fn copy_below(from: &Path, name: &str, writing: &mut Writing) -> Result<(), Erro
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::RwLock;
+
     use super::*;
+
+    #[test]
+    fn a_purge_waits_for_second_names_nobody_waits_for_any_more() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .max_blocking_threads(1)
+            .build()
+            .unwrap();
+        let data = tempfile::tempdir().unwrap();
+        let index = data.path().join("index");
+        fs::create_dir(&index).unwrap();
+        runtime.block_on(async {
+            // The one thread there is has something else to do, until it is told.
+            let (told, until) = std::sync::mpsc::channel::<()>();
+            tokio::task::spawn_blocking(move || until.recv());
+            let purges = Arc::new(RwLock::new(()));
+            let still = Arc::new(purges.clone().write_owned().await);
+            let mut staging = Box::pin(stage(index.clone(), still));
+            assert!(futures::poll!(&mut staging).is_pending());
+            drop(staging);
+            assert!(purges.try_read().is_err(), "they are about to be made");
+            drop(told);
+            let _purge = purges.read().await;
+            assert!(!folder_beside(&index).exists());
+        });
+    }
 
     #[test]
     fn a_write_under_way_is_known_by_its_number() {

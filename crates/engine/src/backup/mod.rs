@@ -28,6 +28,7 @@ mod manifest;
 mod restore;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use catalog::{Held, every};
 use model::{ContentHash, TenantId};
@@ -38,6 +39,7 @@ use crate::{Engine, Error};
 pub use counts::Counts;
 use files::Writing;
 pub(crate) use files::io;
+use index_files::Still;
 pub(crate) use index_files::is_unfinished;
 pub use manifest::{Entry, Manifest};
 pub use restore::{Restored, restore};
@@ -76,12 +78,12 @@ impl Engine {
             why: "the stores are not on this machine".to_owned(),
         })?;
         let mut writing = Writing::begin(to)?;
-        let _still = self.still.write().await;
+        let still = Arc::new(Arc::clone(&self.still).write_owned().await);
         let Cut {
             held,
             counts,
             staged,
-        } = self.cut(&local, to).await?;
+        } = self.cut(&local, to, &still).await?;
         writing.note_below("catalog")?;
         let versions = counts.versions;
         writing = index_files::copy(staged, writing).await?;
@@ -104,12 +106,22 @@ impl Engine {
         })
     }
 
+    /// Second names of the index's files, left by a backup that died, hold the text of documents
+    /// still. For whoever keeps backups from beginning.
+    pub(crate) async fn drop_second_names(&self) -> Result<(), Error> {
+        let Some(local) = self.settings.local.clone() else {
+            return Ok(());
+        };
+        let dropped = tokio::task::spawn_blocking(move || index_files::clear(&local.index));
+        dropped.await.map_err(|_| Error::StageStopped)?
+    }
+
     /// The moment itself: while the catalog stands still, it is copied, and so is the list
     /// of what it refers to, and the index's files are given a second name.
-    async fn cut(&self, local: &Local, to: &Path) -> Result<Cut, Error> {
+    async fn cut(&self, local: &Local, to: &Path, still: &Still) -> Result<Cut, Error> {
         let catalog = &self.parts.catalog;
         let frozen = catalog.freeze().await;
-        let staged = index_files::stage(local.index.clone()).await?;
+        let staged = index_files::stage(local.index.clone(), Arc::clone(still)).await?;
         catalog.copy_into(&to.join("catalog"), &frozen).await?;
         let (mut held, mut counts) = (Vec::new(), Counts::default());
         for tenant in every(|page| catalog.tenants(page)).await? {

@@ -1,11 +1,13 @@
 //! What guard and janitor take away, and what they leave.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use catalog::{Claim, LedgerKind, NewJob, NewUpload, Page, UploadEnd};
 use chrono::{TimeDelta, Utc};
+use engine::backup::Local;
 use engine::objects::Key;
 use engine::{Disposition, Engine, ManualClock, Settings};
 use index::{Fence, Flush, Space, UnitPlace};
@@ -42,6 +44,14 @@ async fn house_with(settings: Settings) -> House {
         clock,
         place,
         folder,
+    }
+}
+
+fn local_in(data: &Path) -> Local {
+    Local {
+        index: data.join("index"),
+        objects: data.join("objects"),
+        beside: Vec::new(),
     }
 }
 
@@ -154,11 +164,7 @@ async fn figures_are_kept_of_the_machine_and_of_each_tenant_for_itself() {
 )]
 async fn a_write_that_was_never_finished_is_swept_when_it_is_old() {
     let stores = tempfile::tempdir().unwrap();
-    let local = engine::backup::Local {
-        index: stores.path().join("index"),
-        objects: stores.path().join("objects"),
-        beside: Vec::new(),
-    };
+    let local = local_in(stores.path());
     std::fs::create_dir_all(local.index.join("slate/wal")).unwrap();
     std::fs::create_dir_all(local.objects.join("staging")).unwrap();
     let names = [
@@ -271,6 +277,37 @@ async fn leases_of_a_dead_process_end_when_the_next_one_starts() {
     assert_eq!(house.engine.take_over().await.unwrap(), 1);
     assert_eq!(house.engine.housekeeping().guarded.leases_ended, 1);
     assert_eq!(house.claim("living").await.unanswered, 1);
+}
+
+#[tokio::test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it leaves what a killed process would"
+)]
+async fn what_a_backup_that_died_left_goes_with_a_purge_and_at_the_next_start() {
+    let data = tempfile::tempdir().unwrap();
+    for store in ["index", "objects"] {
+        std::fs::create_dir(data.path().join(store)).unwrap();
+    }
+    let settings = Settings {
+        local: Some(local_in(data.path())),
+        ..Settings::default()
+    };
+    let house = house_with(settings).await;
+    let staged = data.path().join("index.backup");
+    let die_in_a_backup = || {
+        std::fs::create_dir_all(staged.join("wal")).unwrap();
+        std::fs::write(staged.join("wal/1.sst"), "a").unwrap();
+    };
+
+    house.begin_purge().await;
+    die_in_a_backup();
+    assert_eq!(house.engine.tidy().await.unwrap().purged, 1);
+    assert!(!staged.exists());
+
+    die_in_a_backup();
+    house.engine.take_over().await.unwrap();
+    assert!(!staged.exists());
 }
 
 impl House {
