@@ -137,11 +137,8 @@ impl Index {
 
     /// Whether all of a generation was removed.
     pub async fn has_forgotten(&self, space: Space) -> Result<bool, Error> {
-        let read = async {
-            let view = self.store.db.snapshot().doing("take a snapshot")?;
-            Ok(read_space(&view, space).await?.forgotten)
-        };
-        self.store.told(read.await)
+        let Store { shelf, db, .. } = &*self.store;
+        self.store.told(shelf.has_forgotten(db, space).await)
     }
 
     /// Embeddings to reuse, keyed by tenant, model and exact input.

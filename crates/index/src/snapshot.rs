@@ -171,6 +171,12 @@ impl Snapshot {
         store.shelf.was_spoilt(&store.db, space).await
     }
 
+    /// Whether the text of a space went since, and its files with it.
+    pub(crate) async fn text_has_gone(&self, space: Space) -> Result<bool, Error> {
+        let store = &self.0.store;
+        store.shelf.has_forgotten(&store.db, space).await
+    }
+
     async fn get(&self, key: Vec<u8>) -> Result<Option<Bytes>, Error> {
         self.0.store.told(store::get(&self.0.db, key).await)
     }
@@ -380,7 +386,8 @@ impl Snapshot {
         }
     }
 
-    /// Reads a space record by record, to find what is wrong with it.
+    /// Reads a space record by record, to find what is wrong with it. Refused if the space was
+    /// forgotten since: its text is read from files, and they went with it.
     pub async fn audit(&self, space: Space) -> Result<SpaceAudit, Error> {
         SpaceAudit::begin(self.clone(), space).await
     }

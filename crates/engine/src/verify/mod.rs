@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use catalog::{
     Dossier, JobCount, Kb, Miscounted, MiscountedJob, NotedKb, Page, Renamed, VersionFile, replay,
 };
-use index::{Space, SpaceAudit, VersionAudit};
+use index::{Snapshot, Space, SpaceAudit, VersionAudit};
 use model::{ContentHash, DocumentId, KbId, RunId, SourceUri, TenantId, VersionId};
 
 use crate::objects::Key;
@@ -357,9 +357,7 @@ impl Engine {
                 (Err(catalog::Error::NotFound { .. }), Remedy::Forget(space, _)) => {
                     // Its own row may be there, and that of its document gone.
                     let nobodys = self.is_unknown(tenant, version).await?;
-                    if nobodys
-                        && snapshot.residue(space, version).await? != index::Residue::default()
-                    {
+                    if nobodys && is_left(&snapshot, space, version).await? {
                         kept.push(one);
                     }
                 }
@@ -396,11 +394,16 @@ impl<'a> Round<'a> {
         let mut audits = BTreeMap::new();
         let mut unasked = BTreeMap::new();
         for space in snapshot.spaces().await? {
-            if space.tenant == tenant {
-                let audit = snapshot.audit(space).await?;
-                unasked.insert(space, audit.versions().await?);
-                audits.insert(space, audit);
+            if space.tenant != tenant {
+                continue;
             }
+            let audit = match snapshot.audit(space).await {
+                // Its generation was retired since; whoever takes that for a loss looks again.
+                Err(index::Error::ForgottenSpace) => continue,
+                audit => audit?,
+            };
+            unasked.insert(space, audit.versions().await?);
+            audits.insert(space, audit);
         }
         Ok(Self {
             engine,
@@ -562,6 +565,14 @@ impl<'a> Round<'a> {
             }
         }
         Ok(found)
+    }
+}
+
+/// Of a space that was forgotten nothing is.
+async fn is_left(snapshot: &Snapshot, space: Space, version: VersionId) -> Result<bool, Error> {
+    match snapshot.residue(space, version).await {
+        Err(index::Error::ForgottenSpace) => Ok(false),
+        left => Ok(left? != index::Residue::default()),
     }
 }
 

@@ -6,7 +6,10 @@
 )]
 
 use std::fmt;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -205,6 +208,61 @@ async fn a_switch_of_generations_meanwhile_is_no_disagreement() {
         drop(held);
     });
     assert_eq!(found.await.disagreements, []);
+}
+
+/// Of two knowledge bases, so that one is read while the generation of the other goes.
+#[tokio::test]
+async fn a_generation_forgotten_while_a_verification_reads_texts_is_no_disagreement() {
+    let house = House::new().await;
+    house.take_in(&[("a.txt", "a")]).await;
+    let (engine, tenant) = (&house.engine, house.place.tenant);
+    let spec = house.kb().await.serving.spec;
+    let kb = house.catalog.create_kb(tenant, "second", spec, Utc::now());
+    let kb = kb.await.unwrap();
+    let place = Place {
+        tenant,
+        kb: kb.id,
+        generation: kb.serving.id,
+    };
+    take_in(engine, &place, [("b.txt".to_owned(), "b".to_owned())]).await;
+    let second = async || house.catalog.kb(tenant, kb.id).await.unwrap();
+
+    let mut tending = Tending::default();
+    // Its views are taken, and the texts read, within the first of them.
+    for moment in 0..18 {
+        let wanted = Wanted {
+            target: Some(60 + moment % 2),
+            ..Wanted::default()
+        };
+        let kb = second().await;
+        engine.begin_generation(&kb, &wanted).await.unwrap();
+        engine.tend_generations(&mut tending).await.unwrap();
+        work_off(engine).await;
+
+        let mut verifying = pin!(engine.verify(tenant));
+        let early = woken(&mut verifying, moment).await;
+        let kb = second().await;
+        engine.switch_generation(&kb, false).await.unwrap();
+        engine.tend_generations(&mut tending).await.unwrap();
+        let found = match early {
+            Some(found) => found,
+            None => verifying.await,
+        };
+        assert_eq!(found.unwrap().disagreements, [], "after {moment} wakings");
+    }
+}
+
+/// Goes on until it has been woken so often; answers if it ended before.
+async fn woken<F: Future>(future: &mut Pin<&mut F>, times: u32) -> Option<F::Output> {
+    let mut so_far = 0;
+    poll_fn(|context| {
+        if so_far == times {
+            return Poll::Ready(None);
+        }
+        so_far += 1;
+        future.as_mut().poll(context).map(Some)
+    })
+    .await
 }
 
 #[tokio::test]

@@ -53,6 +53,9 @@ impl Texts {
             Err(error) if error.is_of_spoilt_text() => (HashMap::new(), true),
             walked => walked?,
         };
+        if files_changed && snapshot.text_has_gone(space).await? {
+            return Err(Error::ForgottenSpace);
+        }
         Ok(Self {
             searcher: Some(searcher),
             found,

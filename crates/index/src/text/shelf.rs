@@ -138,6 +138,12 @@ impl Shelf {
         }
     }
 
+    /// Whether a space's text is removed, or about to be: the store is told first.
+    pub async fn has_forgotten(&self, db: &Db, space: Space) -> Result<bool, Error> {
+        let view = db.snapshot().doing("take a snapshot")?;
+        Ok(read_record(&view, space).await?.forgotten)
+    }
+
     pub fn folder(&self, space: &Space) -> PathBuf {
         let kb = self.folder.join(space.tenant.to_string());
         kb.join(space.kb.to_string())

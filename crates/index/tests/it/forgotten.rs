@@ -54,6 +54,29 @@ async fn a_forgotten_space_that_is_compacted_stays_forgotten() {
 }
 
 #[tokio::test]
+async fn an_audit_as_of_before_a_space_was_forgotten_is_refused_whether_or_not_its_text_was_open() {
+    for opened in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let index = open(folder.path()).await;
+        let chunks = vec![chunk(0, "grain", &[1.0])];
+        let written = replace(&index, place(space(1), 0, "u"), 1, chunks).await;
+        written.unwrap().durable().await.unwrap();
+        index.close().await.unwrap();
+        let index = open(folder.path()).await;
+        let before = index.snapshot(Flush(0)).await.unwrap();
+        if opened {
+            let found = before.search_text(space(1), "grain", &live([0]), 1).await;
+            assert_eq!(found.unwrap().len(), 1);
+        }
+        let gone = index.forget_space(Scope::Generation(space(1))).await;
+        gone.unwrap().durable().await.unwrap();
+        let audit = before.audit(space(1)).await;
+        assert!(matches!(audit, Err(Error::ForgottenSpace)), "{opened}");
+        index.close().await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_forgotten_space_whose_text_is_to_be_made_again_stays_forgotten() {
     let folder = tempfile::tempdir().unwrap();
     let index = forgetting(folder.path()).await;
