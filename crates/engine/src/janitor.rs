@@ -5,6 +5,7 @@
 //! it there and count on it.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
@@ -342,7 +343,7 @@ impl Engine {
 }
 
 /// Files of unfinished writes last touched before a time.
-fn sweep(folder: &Path, before: DateTime<Utc>, taken: &mut u64) -> Result<(), Error> {
+pub(crate) fn sweep(folder: &Path, before: DateTime<Utc>, taken: &mut u64) -> Result<(), Error> {
     let entries = std::fs::read_dir(folder).map_err(io("list", folder))?;
     for entry in entries {
         let entry = entry.map_err(io("list", folder))?;
@@ -356,7 +357,10 @@ fn sweep(folder: &Path, before: DateTime<Utc>, taken: &mut u64) -> Result<(), Er
                 .modified()
                 .is_ok_and(|at| DateTime::<Utc>::from(at) < before)
         {
-            remove(&path).map_err(io("delete", &path))?;
+            match remove(&path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                removed => removed.map_err(io("delete", &path))?,
+            }
             tracing::info!(path = %path.display(), "took away a write that was never finished");
             *taken += 1;
         }

@@ -7,12 +7,13 @@
 use std::path::Path;
 
 use catalog::JobClaim;
+use chrono::{DateTime, Utc};
 use futures::future::try_join_all;
 use model::{ContentHash, JobId, TenantId};
 
 use crate::backup::{io, is_unfinished};
 use crate::intake::{Intake, Staged};
-use crate::janitor::remove;
+use crate::janitor::{remove, sweep};
 use crate::jobs::blocking;
 use crate::objects::Key;
 use crate::{Engine, Error};
@@ -79,7 +80,26 @@ impl Engine {
         }
     }
 
-    async fn delete_original(&self, tenant: TenantId, hash: &ContentHash) -> Result<(), Error> {
+    /// Everything below a key, with what was being written there when a process died.
+    pub(crate) async fn delete_below(&self, key: &Key) -> Result<(), Error> {
+        self.parts.objects.delete_below(key).await?;
+        let Some(local) = self.settings.local.clone() else {
+            return Ok(());
+        };
+        let folder = local.objects.join(key.to_string());
+        let unfinished = move || match folder.exists() {
+            true => sweep(&folder, DateTime::<Utc>::MAX_UTC, &mut 0),
+            false => Ok(()),
+        };
+        blocking(unfinished).await?
+    }
+
+    /// The same, of an original. With the door shut nobody is writing it.
+    pub(crate) async fn delete_original(
+        &self,
+        tenant: TenantId,
+        hash: &ContentHash,
+    ) -> Result<(), Error> {
         let key = Key::original(tenant, hash);
         self.parts.objects.delete(&key).await?;
         let Some(local) = self.settings.local.clone() else {

@@ -266,13 +266,9 @@ impl Engine {
     /// an interrupted removal can always be found again.
     async fn unstore(&self, tenant: TenantId, removing: &[Removing]) -> Result<(), Error> {
         for version in removing {
-            let objects = &self.parts.objects;
-            objects
-                .delete_below(&Key::version(tenant, version.version))
-                .await?;
-            objects
-                .delete_below(&Key::cached(tenant, version.version))
-                .await?;
+            for prefix in [Key::version, Key::cached] {
+                self.delete_below(&prefix(tenant, version.version)).await?;
+            }
         }
         let shut = self.door.write().await;
         let versions: Vec<_> = removing.iter().map(|r| r.version).collect();
@@ -282,8 +278,7 @@ impl Engine {
             .forget_versions(tenant, &versions)
             .await?;
         for hash in &unreferenced {
-            let key = Key::original(tenant, hash);
-            self.parts.objects.delete(&key).await?;
+            self.delete_original(tenant, hash).await?;
         }
         if !unreferenced.is_empty() {
             let catalog = &self.parts.catalog;
@@ -292,8 +287,7 @@ impl Engine {
         drop(shut);
         // Again: a page may have been drawn while the row was still there.
         for version in versions {
-            let cached = Key::cached(tenant, version);
-            self.parts.objects.delete_below(&cached).await?;
+            self.delete_below(&Key::cached(tenant, version)).await?;
         }
         Ok(())
     }

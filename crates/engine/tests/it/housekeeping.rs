@@ -310,6 +310,41 @@ async fn what_a_backup_that_died_left_goes_with_a_purge_and_at_the_next_start() 
     assert!(!staged.exists());
 }
 
+#[tokio::test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it leaves what a killed process would"
+)]
+async fn a_purge_takes_along_what_was_being_written_when_a_process_died() {
+    let data = tempfile::tempdir().unwrap();
+    let local = local_in(data.path());
+    std::fs::create_dir(&local.index).unwrap();
+    let house = house_with(Settings {
+        local: Some(local.clone()),
+        ..Settings::default()
+    });
+    let house = house.await;
+    let tenant = house.place.tenant;
+    let [version] = house.begin_purge().await[..] else {
+        panic!("there is one");
+    };
+    let another = VersionId::from_uuid(uuid::Uuid::now_v7());
+    let image = Key::page_image(tenant, version, 1, 110);
+    let begun = [
+        house.original(),
+        Key::text(tenant, version, 1),
+        image,
+        Key::text(tenant, another, 1),
+    ];
+    let begun = begun.map(|key| local.objects.join(format!("{key}#1")));
+    for file in &begun {
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "half").unwrap();
+    }
+    assert_eq!(house.engine.tidy().await.unwrap().purged, 1);
+    assert_eq!(begun.map(|file| file.exists()), [false, false, false, true]);
+}
+
 impl House {
     /// In the index, and as an object, whose key it answers with.
     async fn hold_a_version_nobody_knows(&self) -> Key {
