@@ -26,12 +26,21 @@ impl Engine {
             .await?;
         self.pass(claim, Stage::Parsing);
         let pass = version.pass + 1;
-        let prepared = match self.prep_in_pieces(&version, pass).await? {
-            Some(prepared) => prepared,
-            None => self.prep_whole(&version, pass).await?,
-        };
+        let prepared = self.read_original(&version, pass).await?;
         let now = self.parts.clock.now();
         Ok(self.parts.catalog.prepared(claim, prepared, now).await?)
+    }
+
+    /// The original read, and the artifacts of a pass written.
+    pub(crate) async fn read_original(
+        &self,
+        version: &Version,
+        pass: u32,
+    ) -> Result<Prepared, Error> {
+        match self.prep_in_pieces(version, pass).await? {
+            Some(prepared) => Ok(prepared),
+            None => self.prep_whole(version, pass).await,
+        }
     }
 
     async fn prep_whole(&self, version: &Version, pass: u32) -> Result<Prepared, Error> {
@@ -51,7 +60,7 @@ impl Engine {
     }
 
     /// What the stored original says, in a confined child.
-    pub(crate) async fn parse(&self, version: &Version) -> Result<(Parsed, Vec<Unit>), Error> {
+    async fn parse(&self, version: &Version) -> Result<(Parsed, Vec<Unit>), Error> {
         let original = Key::original(version.tenant, &version.content_hash);
         let bytes = self.parts.objects.get(&original).await?;
         // What was changed since it was stored is not what anybody brought.
@@ -71,7 +80,7 @@ impl Engine {
         .await
     }
 
-    pub(crate) async fn write_artifacts(
+    async fn write_artifacts(
         &self,
         of: &Version,
         pass: u32,

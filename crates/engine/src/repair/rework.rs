@@ -1,20 +1,22 @@
 //! A version made again from its stored original, in place.
 //!
-//! Everything is read, parsed, cut and embedded before anything is taken away. Then the
-//! index scours the version and takes it anew under a fresh fence, it is sealed, and the
-//! catalog is told. The version answers with what it has throughout.
+//! It is read as Prep reads it, in pieces where it is large, and its artifacts are written over
+//! those there were: they come back even where nothing tells of the units any more. From them
+//! everything is cut and embedded before anything is taken away. Then the index scours the
+//! version and takes it anew under a fresh fence, it is sealed, and the catalog is told. The
+//! version answers with what it has throughout.
 //!
 //! Of a retired generation the index keeps nothing: there only what citations are proved by is
 //! made again, and no vector.
 
-use catalog::{Artifacts, GenerationState, Mend, Reworked, ReworkedUnit, Version};
+use catalog::{GenerationState, Mend, Prepared, Reworked, ReworkedUnit, Version};
 use index::{Fence, IndexedChunk, Space, UnitPlace};
-use model::{ContentHash, Parsed, TenantId, Unit, UnitName, VersionId};
+use model::{ContentHash, TenantId, Unit, UnitName, VersionId};
 
 use crate::extract::Cut;
 use crate::objects::{self, Key};
 use crate::verify::recorded;
-use crate::{Engine, Error};
+use crate::{Engine, Error, pieces};
 
 /// A unit ready for the index.
 struct Made {
@@ -27,7 +29,6 @@ struct Made {
 /// What the catalog is to be told of a version that was made again.
 struct Anew {
     units: Vec<ReworkedUnit>,
-    artifacts: Artifacts,
     root_hash: ContentHash,
     flush: u64,
 }
@@ -45,10 +46,10 @@ impl Engine {
             self.model(&version.generation)?;
         }
         self.check_original(&version).await?;
-        let (parsed, units) = self.parse(&version).await?;
+        let prepared = self.read_original(&version, version.pass).await?;
         let anew = match retired {
-            false => self.make_indexed(&version, &parsed, units).await?,
-            true => self.make_unindexed(&version, &parsed, units).await?,
+            false => self.make_indexed(&version, &prepared).await?,
+            true => self.make_unindexed(&version, &prepared).await?,
         };
         let dossier = self.parts.catalog.dossier(tenant, version.document).await?;
         let recorded = recorded(&dossier);
@@ -57,11 +58,11 @@ impl Engine {
         let reworked = Reworked {
             version: id,
             units: anew.units,
-            artifacts: anew.artifacts,
-            pages: parsed.pages,
-            title: parsed.title,
-            language: parsed.language,
-            media_type: parsed.media_type,
+            artifacts: prepared.artifacts,
+            pages: prepared.pages,
+            title: prepared.title,
+            language: prepared.language,
+            media_type: prepared.media_type.expect("reading tells it"),
             root_hash: anew.root_hash,
             flush: anew.flush,
             differs,
@@ -70,6 +71,10 @@ impl Engine {
         let now = self.parts.clock.now();
         let catalog = &self.parts.catalog;
         catalog.mend(tenant, version.document, mend, now).await?;
+        if version.size >= pieces::LARGE {
+            let progress = Key::progress(tenant, id, version.pass);
+            self.parts.objects.delete(&progress).await?;
+        }
         Ok(match differs {
             false => "made it again from its original",
             true => {
@@ -91,46 +96,27 @@ impl Engine {
         }
     }
 
-    async fn make_indexed(
-        &self,
-        version: &Version,
-        parsed: &Parsed,
-        units: Vec<Unit>,
-    ) -> Result<Anew, Error> {
-        let made = self.make_units(version, parsed, units.clone()).await?;
-        let artifacts = self
-            .write_artifacts(version, version.pass, parsed, &units)
-            .await?;
+    async fn make_indexed(&self, version: &Version, prepared: &Prepared) -> Result<Anew, Error> {
+        let made = self.make_units(version, prepared).await?;
         let units = made.iter().map(reworked).collect();
         let (root_hash, flush) = self.put_anew(version, made).await?;
         Ok(Anew {
             units,
-            artifacts,
             root_hash,
             flush,
         })
     }
 
-    /// The artifacts first: they come back even where nothing tells of the units any more.
-    async fn make_unindexed(
-        &self,
-        version: &Version,
-        parsed: &Parsed,
-        units: Vec<Unit>,
-    ) -> Result<Anew, Error> {
-        let artifacts = self
-            .write_artifacts(version, version.pass, parsed, &units)
-            .await?;
+    async fn make_unindexed(&self, version: &Version, prepared: &Prepared) -> Result<Anew, Error> {
         let (units, root_hash) = match self.model(&version.generation) {
-            Ok(_) => self.cut_units(version, units).await?,
+            Ok(_) => self.cut_units(version, prepared).await?,
             Err(without) => {
-                let recorded = self.recorded_units(version, &units).await?;
+                let recorded = self.recorded_units(version, prepared).await?;
                 recorded.ok_or(without)?
             }
         };
         Ok(Anew {
             units,
-            artifacts,
             root_hash,
             // Nobody waits for what the index has forgotten.
             flush: version.needs_flush.unwrap_or_default(),
@@ -140,12 +126,12 @@ impl Engine {
     async fn cut_units(
         &self,
         version: &Version,
-        units: Vec<Unit>,
+        prepared: &Prepared,
     ) -> Result<(Vec<ReworkedUnit>, ContentHash), Error> {
-        let mut counted = Vec::with_capacity(units.len());
+        let mut counted = Vec::with_capacity(prepared.units.len());
         let mut texts = Vec::new();
-        for unit in units {
-            let (name, position) = (unit.name.clone(), unit.index);
+        for (name, position) in prepared.units.iter().cloned() {
+            let unit = self.written_unit(version, &name).await?;
             let cuts = self.chunk(unit, &version.generation).await?;
             counted.push(ReworkedUnit {
                 name: name.clone(),
@@ -163,35 +149,36 @@ impl Engine {
     async fn recorded_units(
         &self,
         version: &Version,
-        units: &[Unit],
+        prepared: &Prepared,
     ) -> Result<Option<(Vec<ReworkedUnit>, ContentHash)>, Error> {
         let catalog = &self.parts.catalog;
         let rows = catalog.units(version.tenant, version.id).await?;
-        let recorded = |unit: &Unit| {
-            let row = rows.iter().find(|row| row.name == unit.name)?;
+        let recorded = |(name, position): &(UnitName, u32)| {
+            let row = rows.iter().find(|row| row.name == *name)?;
             Some(ReworkedUnit {
-                name: unit.name.clone(),
-                position: unit.index,
+                name: name.clone(),
+                position: *position,
                 chunks: row.chunks,
                 tokens: row.tokens,
             })
         };
-        let units: Option<Vec<_>> = units.iter().map(recorded).collect();
+        let units: Option<Vec<_>> = prepared.units.iter().map(recorded).collect();
         Ok(units.zip(version.root_hash))
     }
 
-    async fn make_units(
-        &self,
-        version: &Version,
-        parsed: &Parsed,
-        units: Vec<Unit>,
-    ) -> Result<Vec<Made>, Error> {
-        let mut made = Vec::with_capacity(units.len());
-        for unit in units {
-            let (name, position) = (unit.name.clone(), unit.index);
+    /// One of those that have just been written; all at once might be too many to hold.
+    async fn written_unit(&self, version: &Version, name: &UnitName) -> Result<Unit, Error> {
+        let key = Key::unit(version.tenant, version.id, version.pass, name);
+        Ok(self.parts.objects.get_json(&key).await?)
+    }
+
+    async fn make_units(&self, version: &Version, prepared: &Prepared) -> Result<Vec<Made>, Error> {
+        let mut made = Vec::with_capacity(prepared.units.len());
+        for (name, position) in prepared.units.iter().cloned() {
+            let unit = self.written_unit(version, &name).await?;
             let cuts = self.chunk(unit, &version.generation).await?;
             let tokens = cuts.iter().map(|cut| cut.tokens as u64).sum();
-            let language = parsed.language.as_deref();
+            let language = prepared.language.as_deref();
             let (chunks, _reused) = self.embed(None, version, &name, cuts, language).await?;
             made.push(Made {
                 name,

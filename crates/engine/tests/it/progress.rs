@@ -309,6 +309,32 @@ async fn undisturbed(name: &str, text: &str) -> (BTreeMap<String, Bytes>, usize,
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repair_reads_a_large_text_in_pieces_as_its_prep_did() {
+    let mut world = World::new().await;
+    let life = world.life(Death::Never).await;
+    // Large, and soon embedded.
+    let text = book(64 << 10).replace("\n\n", &"\n".repeat(48 << 10));
+    life.take_in("book.txt", &text).await;
+    life.prep().await;
+    let digest = life.rest().await;
+    let (made, reads) = (world.made().await, life.engine.reads());
+    let lost = made.keys().find(|name| name.ends_with(".text")).unwrap();
+    let versions = world.objects.list(Some(&Path::from("versions")));
+    let versions: Vec<_> = versions.try_collect().await.unwrap();
+    let lost = versions
+        .iter()
+        .find(|meta| meta.location.as_ref().ends_with(&**lost));
+    world.objects.delete(&lost.unwrap().location).await.unwrap();
+
+    let repaired = life.engine.repair(life.place.tenant).await.unwrap();
+    assert_eq!(repaired.after.disagreements, []);
+    assert_eq!(repaired.after.digest.to_string(), digest);
+    assert_eq!(world.made().await, made);
+    let again = life.engine.reads();
+    assert_eq!(again.bytes, reads.bytes + text.len() as u64);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_prep_goes_on_at_the_piece_after_the_last_it_noted() {
     let files = [
         ("book.txt", book(5 << 20)),
