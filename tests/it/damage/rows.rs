@@ -137,3 +137,24 @@ async fn a_row_that_says_it_is_another_documents_goes_back_to_its_own() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_part_in_a_removal_that_no_job_has_goes_back_to_the_job_that_has_it() {
+    let mill = Mill::sqlite();
+    let folder = Folder::of(&[("a.md", "# A\n\nThe quern is old.\n")]);
+    mill.ingest(folder.path());
+    std::fs::remove_file(folder.file("a.md")).unwrap();
+    mill.ok(&["ingest", path(folder.path()), "--remove-missing"]);
+    let jobs = mill.lines(&["jobs", "--json"]);
+    let newest = jobs.iter().max_by_key(|job| text(&job["job_id"])).unwrap();
+    let job = text(&newest["job_id"]).parse().unwrap();
+    let sql = "UPDATE job_removals SET job_id = randomblob(16) WHERE job_id = $1";
+    let mut stores = Stores::open(&mill.data()).await;
+    stores.execute(sql, job).await;
+    stores.close().await;
+    assert!(!mill.run(&["verify"]).status.success());
+    mill.ok(&["repair"]);
+    mill.ok(&["jobs", "cancel", &job.to_string()]);
+    assert_eq!(mill.lines(&["documents", "--json"]).len(), 1);
+    mill.ok(&["verify"]);
+}

@@ -102,10 +102,25 @@ pub async fn mend<DB: Dialect>(c: &mut Tx<DB>, document: DocumentId) -> Result<(
         let of = (document.as_uuid(), wrong.job.as_uuid());
         match notes::standing::<DB, Parts>(c, of).await? {
             Some(parts) => set::<DB>(c, of, parts).await?,
-            None => put::<DB>(c, of, wrong.now).await?,
+            None if is_there::<DB>(c, wrong.job).await? => {
+                put::<DB>(c, of, wrong.now).await?;
+            }
+            // Jobs that were lost are back by now: whoever is not among them has no part in anything.
+            None => {
+                set::<DB>(c, of, Vec::new()).await?;
+                put::<DB>(c, of, Vec::new()).await?;
+            }
         }
     }
     Ok(())
+}
+
+async fn is_there<DB: Dialect>(c: &mut Tx<DB>, job: JobId) -> Result<bool, Error> {
+    let row = query("SELECT id FROM jobs WHERE id = $1")
+        .bind(job.as_uuid())
+        .fetch_optional(c)
+        .await?;
+    Ok(row.is_some())
 }
 
 async fn set<DB: Dialect>(c: &mut Tx<DB>, of: Of, parts: Parts) -> Result<(), Error> {
