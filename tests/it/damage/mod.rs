@@ -236,10 +236,10 @@ impl Round {
         let repaired = house.engine.repair_all().await.unwrap();
         // Nothing else is said of them, and nothing is made of what they tell.
         for (harm, document, many) in counted {
+            let document = Some(model::DocumentId::from_uuid(document));
             for found in [&found, &repaired.after] {
                 let of_it = found.disagreements.iter();
-                let of_it =
-                    of_it.filter(|one| one.document_id.map(|id| id.as_uuid()) == Some(document));
+                let of_it = of_it.filter(|one| one.document_id == document);
                 assert_eq!(of_it.count(), many, "{told}: {harm:?}: {found:#?}");
             }
         }

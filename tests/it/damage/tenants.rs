@@ -3,8 +3,9 @@
 
 use serde_json::{Value, json};
 
+use super::under_way::harm;
 use crate::api::served::Served;
-use crate::mill::{Catalog, Mill, path, text};
+use crate::mill::{Catalog, Folder, Mill, path, text};
 
 /// Two tenants with a document each; a token of the second's admin, and its version.
 async fn two_tenants() -> (Served, String, String) {
@@ -73,6 +74,49 @@ async fn the_command_line_verifies_and_repairs_every_tenant_and_the_api_only_the
     assert_eq!(told["findings"][0]["tenant"], "acme");
     assert_eq!(told["findings"][0]["mended"], true);
     assert_eq!(told["digest"], before["digest"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_that_says_it_is_another_tenants_goes_back_to_its_own() {
+    let (served, ..) = two_tenants().await;
+    let mill = served.stop();
+    // By a name the other tenant has not.
+    let folder = Folder::of(&[("c.md", "# C\n\nThe race is dry.\n")]);
+    mill.ok(&["ingest", path(folder.path()), "--kb", "second"]);
+    let digest = mill.digest();
+    let rows = ["knowledge_bases WHERE name = 'second'", "jobs WHERE TRUE"];
+    for row in rows {
+        let (table, which) = row.split_once(' ').unwrap();
+        // Looked at before the tenant it was taken from, and after it.
+        for name in ["acme", "zinc"] {
+            let other = "(SELECT id FROM tenants WHERE name <> 'default')";
+            let sqls = [
+                format!("UPDATE tenants SET name = '{name}' WHERE id = {other}"),
+                format!("UPDATE {table} SET tenant_id = {other} {which}"),
+            ];
+            for sql in &sqls {
+                harm(&mill, sql).await;
+            }
+            let told = mill.run(&["verify", "--json"]);
+            let told: Value = serde_json::from_slice(&told.stdout).unwrap();
+            let found = told["disagreements"].as_array().unwrap();
+            assert!(!found.is_empty(), "{row}");
+            for one in found {
+                assert_eq!(one["tenant"], "default", "{row}: {one}");
+            }
+            let told = mill.lines(&["repair", "--json"]).remove(0);
+            assert_eq!(told["disagreements"], json!([]), "{row}: {told}");
+            // Nothing was noted that would be believed another time.
+            mill.ok(&["repair"]);
+            mill.ok(&["verify"]);
+        }
+        harm(
+            &mill,
+            "UPDATE tenants SET name = 'acme' WHERE name = 'zinc'",
+        )
+        .await;
+        assert_eq!(mill.digest(), digest, "{row}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

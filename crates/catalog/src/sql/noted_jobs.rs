@@ -264,7 +264,7 @@ async fn gather<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<Found, 
     }
     let rows = query("SELECT * FROM job_witnesses WHERE tenant_id = $1")
         .bind(tenant.as_uuid())
-        .fetch_all(c)
+        .fetch_all(&mut *c)
         .await?;
     for row in &rows {
         let row = Cells::<DB>(row);
@@ -276,7 +276,40 @@ async fn gather<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<Found, 
         let one = found.entry(job).or_insert((Now::Gone, None));
         one.1 = Some(told.map_or(Told::Changed, Told::Was));
     }
+    leave_to_others::<DB>(c, tenant, &mut found).await?;
     Ok(found)
+}
+
+/// A row that says it is this tenant's, and was noted as another's, is missed there and put right
+/// with that.
+async fn leave_to_others<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    found: &mut Found,
+) -> Result<(), Error> {
+    let unnoted = found.iter().filter(|(_, (_, noted))| noted.is_none());
+    for job in unnoted.map(|(job, _)| *job).collect::<Vec<_>>() {
+        if is_anothers::<DB>(c, (tenant, job)).await? {
+            found.remove(&job);
+        }
+    }
+    Ok(())
+}
+
+async fn is_anothers<DB: Dialect>(c: &mut Tx<DB>, of: Of) -> Result<bool, Error> {
+    let (tenant, job) = ids(of);
+    let rows = query("SELECT * FROM job_witnesses WHERE job_id = $1 AND tenant_id <> $2")
+        .bind(job)
+        .bind(tenant)
+        .fetch_all(c)
+        .await?;
+    let stands = |row: &DB::Row| {
+        let row = Cells::<DB>(row);
+        let owner = row.id("tenant_id", TenantId::from_uuid);
+        let told = owner.and_then(|owner| Ok(row.note()?.told::<JobFacts>(ids((owner, of.1)))));
+        told.is_ok_and(|told| told.is_some())
+    };
+    Ok(rows.iter().any(stands))
 }
 
 fn of<DB: Dialect>(row: &DB::Row) -> Result<Of, Error> {

@@ -125,6 +125,7 @@ pub async fn gather<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<Vec
         let gone = || unnoted(kb, Now::Gone);
         found.entry(kb).or_insert_with(gone).noted = Some(written.told);
     }
+    leave_to_others::<DB>(c, tenant, &mut found).await?;
     find_renamed(&mut found);
     for one in found.values_mut() {
         if one.now == Now::Gone && one.noted == Some(Told::Changed) {
@@ -132,6 +133,22 @@ pub async fn gather<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<Vec
         }
     }
     Ok(found.into_values().collect())
+}
+
+/// A row that says it is this tenant's, and was noted as another's, is missed there and put right
+/// with that.
+async fn leave_to_others<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    found: &mut BTreeMap<KbId, NotedKb>,
+) -> Result<(), Error> {
+    let unnoted = found.values().filter(|one| one.noted.is_none());
+    for kb in unnoted.map(|one| one.kb).collect::<Vec<_>>() {
+        if notes::is_anothers::<DB, KbFacts>(c, of(tenant, kb)).await? {
+            found.remove(&kb);
+        }
+    }
+    Ok(())
 }
 
 fn unnoted(kb: KbId, now: Now<KbFacts>) -> NotedKb {

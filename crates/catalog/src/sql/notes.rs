@@ -104,6 +104,18 @@ fn found<DB: Dialect, T: Noted>(row: &DB::Row) -> Option<Written<T>> {
     })
 }
 
+/// Whether a note of this stands as another owner's, whose it is then.
+pub async fn is_anothers<DB: Dialect, T: Noted>(c: &mut Tx<DB>, of: Of) -> Result<bool, Error> {
+    let rows = query("SELECT * FROM witnesses WHERE kind = $1 AND subject = $2 AND owner <> $3")
+        .bind(T::KIND)
+        .bind(of.1)
+        .bind(of.0)
+        .fetch_all(c)
+        .await?;
+    let mut all = rows.iter().filter_map(found::<DB, T>);
+    Ok(all.any(|one| one.stands()))
+}
+
 /// Where a note is missing and one of the same owner was written for this, it names this again.
 pub async fn bring_back<DB: Dialect, T: Noted>(c: &mut Tx<DB>, of: Of) -> Result<(), Error> {
     let all = of_owners::<DB, T>(c, &[of.0]).await?;

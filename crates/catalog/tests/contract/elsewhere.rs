@@ -35,3 +35,35 @@ pub async fn a_row_that_says_it_is_another_documents_is_missed_by_its_own_alone(
         assert_eq!(world.dossiers().await, whole, "{sql}");
     }
 }
+
+pub async fn a_row_that_says_it_is_another_tenants_is_missed_by_its_own_alone(world: &World) {
+    let (catalog, tenant, now) = (&world.catalog, world.place.tenant, world.clock.now());
+    let other = catalog.create_tenant("zinc", now).await.unwrap().id;
+    let claim = world.job("brings it").await;
+    world.bring(&claim, &[("a.txt", "one")], true).await;
+    world.work_off().await;
+    let whole = (
+        catalog.noted_kbs(tenant).await.unwrap(),
+        world.shown(&claim).await,
+    );
+    for sql in [
+        "UPDATE knowledge_bases SET tenant_id = (SELECT id FROM tenants WHERE name = 'zinc')",
+        "UPDATE jobs SET tenant_id = (SELECT id FROM tenants WHERE name = 'zinc')",
+    ] {
+        world.vandalise(sql).await;
+        for tenant in [other, tenant, other] {
+            catalog.mend_kbs(tenant).await.unwrap();
+            catalog.recount_met(tenant).await.unwrap();
+        }
+        let now = (
+            catalog.noted_kbs(tenant).await.unwrap(),
+            world.shown(&claim).await,
+        );
+        assert_eq!(now, whole, "{sql}");
+        assert_eq!(catalog.noted_kbs(other).await.unwrap(), [], "{sql}");
+        for tenant in [other, tenant] {
+            let jobs = catalog.miscounted_jobs(tenant).await.unwrap();
+            assert_eq!(jobs, [], "{sql}");
+        }
+    }
+}
