@@ -100,3 +100,34 @@ async fn what_is_under_way_goes_on_though_one_of_its_rows_says_otherwise() {
         assert_eq!(worked_off(&mill).await, expected, "{sql}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_under_way_goes_on_though_a_row_says_it_is_another_documents() {
+    let pristine = library().await;
+    let again = || {
+        let mill = Mill::sqlite();
+        copy(&pristine.data(), &mill.data());
+        mill
+    };
+    let expected = worked_off(&again()).await;
+    let of = |name: &str, what: &str| {
+        format!("(SELECT {what} FROM document_versions WHERE filename = '{name}')")
+    };
+    // The other is looked at before it, or after it.
+    for (its_own, other) in [("a.md", "b.md"), ("b.md", "a.md")] {
+        for (table, column) in [
+            ("document_versions", "id"),
+            ("ingestion_runs", "version_id"),
+        ] {
+            let (version, other) = (of(its_own, "id"), of(other, "document_id"));
+            let sql =
+                format!("UPDATE {table} SET document_id = {other} WHERE {column} = {version}");
+            let mill = again();
+            harm(&mill, &sql).await;
+            assert!(!mill.run(&["verify"]).status.success(), "{sql}");
+            let told = mill.lines(&["repair", "--json"]).remove(0);
+            assert_eq!(told["disagreements"], json!([]), "{sql}: {told}");
+            assert_eq!(worked_off(&mill).await, expected, "{sql}");
+        }
+    }
+}

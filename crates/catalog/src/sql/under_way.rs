@@ -1,5 +1,7 @@
 //! Rows of what is under way, put right so that its work goes on.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 use sqlx::{AssertSqlSafe, query};
 use uuid::Uuid;
@@ -66,8 +68,8 @@ async fn revive<DB: Dialect>(c: &mut Tx<DB>, run: Uuid, now: DateTime<Utc>) -> R
     Ok(())
 }
 
-/// What of its row cannot be read is written again, or all where it is gone. Whose job it is in, its
-/// work tells. A generation that is being built is made of copies alone.
+/// What of its row cannot be read is written again, and of which document it is, or all where it is
+/// gone. Whose job it is in, its work tells. A generation that is being built is made of copies alone.
 async fn write_again<DB: Dialect>(
     c: &mut Tx<DB>,
     one: &UnderWay,
@@ -75,14 +77,13 @@ async fn write_again<DB: Dialect>(
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
     let spoilt = noted_runs::spoilt::<DB>(c, run).await?;
-    let set: Vec<_> = spoilt
+    // Whose it is, it can say wrongly and be read.
+    let wrong: BTreeSet<_> = spoilt.into_iter().chain(["document_id"]).collect();
+    let set: Vec<_> = wrong
         .iter()
         .map(|name| format!("{name} = excluded.{name}"))
         .collect();
-    let kept = match set.is_empty() {
-        true => "NOTHING".to_owned(),
-        false => format!("UPDATE SET {}", set.join(", ")),
-    };
+    let set = set.join(", ");
     let sql = format!(
         "INSERT INTO ingestion_runs (id, tenant_id, kb_id, generation_id, document_id, version_id,
              source_uri, content_hash, job_id, source_id, status, run_type, initiated_by, config,
@@ -98,7 +99,7 @@ async fn write_again<DB: Dialect>(
          LEFT JOIN documents d ON d.id = v.document_id
          LEFT JOIN generations g ON g.id = v.generation_id
          WHERE v.id = $1
-         ON CONFLICT (id) DO {kept}"
+         ON CONFLICT (id) DO UPDATE SET {set}"
     );
     query(AssertSqlSafe(sql))
         .bind(one.version.as_uuid())
