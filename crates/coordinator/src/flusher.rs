@@ -31,7 +31,8 @@ pub(crate) struct Flusher<H: FlushHandler> {
 struct LastFlush {
     ended: Instant,
     took: Duration,
-    served: usize,
+    /// Who waited just before it woke anybody: those it served, and those who asked meanwhile.
+    waiting: usize,
 }
 
 enum Next {
@@ -52,7 +53,7 @@ impl<H: FlushHandler> Flusher<H> {
             last: LastFlush {
                 ended: Instant::now(),
                 took: Duration::ZERO,
-                served: 0,
+                waiting: 0,
             },
         };
         tokio::spawn(flusher.run());
@@ -64,7 +65,7 @@ impl<H: FlushHandler> Flusher<H> {
         loop {
             let step = match self.next() {
                 Next::Flush { at_once } => self.flush(at_once).await,
-                Next::Sync => self.sync().await,
+                Next::Sync => self.sync().await.map(|_| ()),
                 Next::Wait(until) => {
                     self.wait(until).await;
                     Ok(())
@@ -127,19 +128,20 @@ impl<H: FlushHandler> Flusher<H> {
         if !at_once {
             self.gather().await;
         }
-        let served = self.shared.progress.take_asked();
+        self.shared.progress.forget_asked();
         let Some(frozen) = self.shared.pending().take() else {
             return Ok(());
         };
         let begun = Instant::now();
         let flushed = self.put(&frozen).await?;
+        let waiting = self.shared.progress.waiters();
         self.publish(frozen, flushed);
         self.shared.figures().flushes.record(begun.elapsed());
-        self.note(begun, served);
+        self.note(begun, waiting);
         // Writers that wait for this delta to be durable wait for the sync of it, not for the next.
         if self.sync_is_wanted() {
-            self.sync().await?;
-            self.note(begun, served);
+            let waiting = self.sync().await?;
+            self.note(begun, waiting);
         }
         Ok(())
     }
@@ -147,13 +149,14 @@ impl<H: FlushHandler> Flusher<H> {
     /// Gives the writers that the last flush woke the moment they need to write again.
     ///
     /// Without it the first of them would start a flush of its own and the rest
-    /// wait for that one and the next: half the throughput at twice the latency.
+    /// wait for that one and the next: half the throughput at twice the latency. Who asked while
+    /// it went on is not enough of them either: two halves would take turns for ever.
     async fn gather(&self) {
         let patience = self.last.ended + self.last.took / LINGER_PART;
-        while self.shared.progress.asked() < self.last.served && Instant::now() < patience {
+        while self.shared.progress.asked() < self.last.waiting && Instant::now() < patience {
             let due = {
                 let pending = self.shared.pending();
-                if self.is_pressed(&pending) {
+                if pending.failure().is_some() || self.is_pressed(&pending) {
                     return;
                 }
                 self.due(&pending)
@@ -163,12 +166,12 @@ impl<H: FlushHandler> Flusher<H> {
         }
     }
 
-    fn note(&mut self, begun: Instant, served: usize) {
+    fn note(&mut self, begun: Instant, waiting: usize) {
         let ended = Instant::now();
         self.last = LastFlush {
             ended,
             took: ended - begun,
-            served,
+            waiting,
         };
     }
 
@@ -201,14 +204,16 @@ impl<H: FlushHandler> Flusher<H> {
         }));
     }
 
-    async fn sync(&mut self) -> Result<(), Failure> {
+    /// Tells how many waited when it had come to its end.
+    async fn sync(&mut self) -> Result<usize, Failure> {
         let flushed: Epoch = self.shared.progress.watermarks().flushed;
         let begun = Instant::now();
         let handler = &self.shared.handler;
         self.persist(|| handler.sync()).await?;
         self.shared.figures().syncs.record(begun.elapsed());
+        let waiting = self.shared.progress.waiters();
         self.shared.progress.raise(Level::Durable, flushed);
-        Ok(())
+        Ok(waiting)
     }
 
     /// Calls the store until it succeeds, refuses for good, or the deadline passes.

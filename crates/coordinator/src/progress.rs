@@ -56,7 +56,7 @@ pub(crate) struct Progress {
     accepted: AtomicU64,
     wanted_flushed: AtomicU64,
     wanted_durable: AtomicU64,
-    /// Requests since the last take: what a flush about to start may expect to serve.
+    /// Requests since the last flush began: what the next one may expect to serve.
     asked: AtomicUsize,
     waiters: AtomicUsize,
     kick: Notify,
@@ -133,8 +133,8 @@ impl Progress {
         self.asked.load(Ordering::SeqCst)
     }
 
-    pub fn take_asked(&self) -> usize {
-        self.asked.swap(0, Ordering::SeqCst)
+    pub fn forget_asked(&self) {
+        self.asked.store(0, Ordering::SeqCst);
     }
 
     pub fn accept(&self, epoch: Epoch) {
@@ -146,7 +146,7 @@ impl Progress {
     }
 
     pub fn waiters(&self) -> usize {
-        self.waiters.load(Ordering::Relaxed)
+        self.waiters.load(Ordering::SeqCst)
     }
 
     pub fn raise(&self, level: Level, epoch: Epoch) {

@@ -103,11 +103,22 @@ async fn a_store_that_stops_fails_the_coordinator_at_once() {
     assert!(error.to_string().contains("fenced"), "{error}");
 }
 
-/// Each producer writes, waits until it is durable, and writes again.
 async fn durable_writes(coordinator: &Coordinator<Store>, producers: u64, each: u64) {
+    durable_writes_from(coordinator, producers, each, |_| Duration::ZERO).await;
+}
+
+/// Each producer writes, waits until it is durable, and writes again, beginning after a time of its own.
+async fn durable_writes_from(
+    coordinator: &Coordinator<Store>,
+    producers: u64,
+    each: u64,
+    begins: impl Fn(u64) -> Duration,
+) {
     let tasks = (0..producers).map(|producer| {
         let coordinator = coordinator.clone();
+        let begins = begins(producer);
         tokio::spawn(async move {
+            tokio::time::sleep(begins).await;
             for n in 0..each {
                 let receipt = coordinator.write(put(producer * each + n + 1)).await;
                 receipt.unwrap().durable().await.unwrap();
@@ -127,6 +138,21 @@ async fn durable_writers_share_a_flush() {
         durable_writes(&coordinator, producers, 50).await;
         // The first flush may start with the first writer alone; from then on all are in each.
         assert!(store.attempts() <= 50 + 2, "{}", store.attempts());
+    }
+}
+
+/// However many began while the flush of the others went on: they do not take turns for ever.
+#[tokio::test(start_paused = true)]
+async fn durable_writers_share_a_flush_whenever_each_began() {
+    for late in [1, 8, 16, 24, 32, 48, 63] {
+        let store = Store::new();
+        let coordinator = store.start(settings());
+        let begins = |producer| match producer < late {
+            true => FLUSH / 2,
+            false => Duration::ZERO,
+        };
+        durable_writes_from(&coordinator, 64, 50, begins).await;
+        assert!(store.attempts() <= 50 + 3, "{late}: {}", store.attempts());
     }
 }
 
