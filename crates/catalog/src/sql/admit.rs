@@ -313,10 +313,21 @@ async fn come_again<DB: Dialect>(
     let Some(removed_at) = locked.removed_at else {
         return Ok(());
     };
-    query("UPDATE document_versions SET created_at = $2 WHERE id = $1 AND created_at <= $3")
-        .bind(version.as_uuid())
-        .bind(locked.admitted_at(now))
-        .bind(removed_at)
+    let at = locked.admitted_at(now);
+    let moved = query(
+        "UPDATE document_versions SET created_at = $2 WHERE id = $1 AND created_at <= $3
+         RETURNING run_id",
+    )
+    .bind(version.as_uuid())
+    .bind(at)
+    .bind(removed_at)
+    .fetch_optional(&mut *c)
+    .await?;
+    let Some(row) = moved else { return Ok(()) };
+    // Should the version's row be lost, its run tells when it came.
+    query("UPDATE ingestion_runs SET created_at = $2 WHERE id = $1")
+        .bind(Cells::<DB>(&row).get::<Uuid>("run_id")?)
+        .bind(at)
         .execute(c)
         .await?;
     Ok(())
@@ -359,7 +370,7 @@ async fn begin<DB: Dialect>(
     insert_version::<DB>(c, document, version, run, admission, at).await?;
     metadata::insert::<DB>(c, admission.kb, version, &admission.metadata).await?;
     metadata::note::<DB>(c, version, admission).await?;
-    insert_run::<DB>(c, document, version, run, admission, now).await?;
+    insert_run::<DB>(c, document, version, run, admission, at).await?;
     // A copy for the generation being built is the document's latest once that serves.
     if admission.run_type != RunType::Reindex {
         query("UPDATE documents SET latest_version = $2, updated_at = $3 WHERE id = $1")

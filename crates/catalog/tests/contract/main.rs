@@ -123,6 +123,7 @@ promises! {
     order::bytes_shown_again_stand_where_they_were_shown_again,
     order::a_removed_document_returns_only_with_what_came_after,
     order::what_is_shown_again_while_under_way_answers_though_it_was_removed,
+    order::what_came_after_a_removal_answers_though_it_lost_its_row,
     order::nothing_older_replaces_what_a_removed_document_was_rolled_back_to,
     order::history_can_be_read_rolled_back_and_proven,
     generations::a_generation_is_built_beside_the_one_that_serves,

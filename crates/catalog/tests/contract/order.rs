@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use catalog::{
-    Activated, Active, Deactivated, DocumentFilter, DocumentState, LedgerKind, LiveFilter, Outcome,
-    Page, Removal, SkipReason, every,
+    Activated, Active, Admitted, Deactivated, DocumentFilter, DocumentState, LedgerKind,
+    LiveFilter, Mend, Outcome, Page, Removal, SkipReason, VersionFacts, VersionState, every,
 };
 use model::{DocumentId, RunStatus, SourceOrder};
 
@@ -172,6 +172,55 @@ pub async fn what_is_shown_again_while_under_way_answers_though_it_was_removed(w
         world.is_proven(first.document).await;
     }
     world.is_as_noted("in the end").await;
+}
+
+pub async fn what_came_after_a_removal_answers_though_it_lost_its_row(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let before = world.clock.now();
+    for (name, ended) in [("a.txt", false), ("b.txt", true)] {
+        let show = || world.take(world.place.file(name, "one", before));
+        let first = show().await;
+        if ended {
+            world.work_off().await;
+        }
+        let now = world.clock.pass(Duration::from_secs(1));
+        let told = catalog.deactivate(tenant, first.document, Removal::default(), now);
+        told.await.unwrap();
+        let again = show().await;
+        assert_eq!(again.version != first.version, ended);
+        lose(world, &again).await;
+        world.work_off().await;
+        assert!(world.answering().await.contains(&again.version), "{name}");
+        world.is_proven(first.document).await;
+    }
+    world.is_as_noted("in the end").await;
+}
+
+/// Its version loses its row and is written again as `repair` would have it, of which its run tells.
+async fn lose(world: &World, admitted: &Admitted) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let lost = "DELETE FROM document_versions WHERE state = 'pending'";
+    world.vandalise_beyond_references(lost).await;
+    let dossier = catalog.dossier(tenant, admitted.document).await.unwrap();
+    let (run, told) = dossier.told_of(admitted.version).unwrap();
+    let facts = VersionFacts {
+        id: admitted.version,
+        kb: told.kb,
+        generation: told.generation,
+        run,
+        number: None,
+        content_hash: told.content_hash,
+        size: 3,
+        filename: "what its address ends in".into(),
+        order: dossier.runs.last().unwrap().order.clone().unwrap(),
+        state: VersionState::Pending,
+        root_hash: None,
+        created_at: told.created_at,
+    };
+    let mends = vec![Mend::Version(facts)];
+    let now = world.clock.now();
+    let mended = catalog.mend(tenant, admitted.document, mends, now);
+    mended.await.unwrap();
 }
 
 pub async fn nothing_older_replaces_what_a_removed_document_was_rolled_back_to(world: &World) {
