@@ -82,6 +82,9 @@ mod witness;
 mod witnessed;
 mod work;
 
+#[cfg(test)]
+mod plans;
+
 use std::sync::Arc;
 
 use futures::future::BoxFuture;

@@ -44,23 +44,28 @@ const AT_ONCE: i64 = 1000;
 /// Puts off the next steps of paused jobs that are due while nobody holds them; how many. Jobs are
 /// locked with them: whoever resumes one finds its steps, or they are found no more.
 pub async fn put_off_paused<DB: Dialect>(c: &mut Tx<DB>, now: DateTime<Utc>) -> Result<u64, Error> {
-    let sql = format!(
-        "UPDATE work SET lease_until = NULL, worker = NULL, not_before = $2, paused = TRUE
-         WHERE id IN (
-             SELECT w.id FROM work w JOIN ingestion_runs r ON r.id = w.run_id
-             JOIN jobs j ON j.id = r.job_id
-             WHERE coalesce(w.lease_until, w.not_before) <= $1 AND j.status = 'paused'
-             ORDER BY coalesce(w.lease_until, w.not_before), w.id LIMIT $3 {})
-         RETURNING id",
-        DB::SKIP_LOCKED
-    );
-    let rows = query(AssertSqlSafe(sql))
+    let rows = query(AssertSqlSafe(put_off::<DB>()))
         .bind(now)
         .bind(now + UNTIL_RESUMED)
         .bind(AT_ONCE)
         .fetch_all(c)
         .await?;
     Ok(rows.len() as u64)
+}
+
+/// As they fell due: found by their jobs, all that a job still has would be read and sorted for each
+/// thousand. `CROSS JOIN` keeps SQLite from that.
+pub fn put_off<DB: Dialect>() -> String {
+    format!(
+        "UPDATE work SET lease_until = NULL, worker = NULL, not_before = $2, paused = TRUE
+         WHERE id IN (
+             SELECT w.id FROM work w CROSS JOIN ingestion_runs r CROSS JOIN jobs j
+             WHERE coalesce(w.lease_until, w.not_before) <= $1
+               AND r.id = w.run_id AND j.id = r.job_id AND j.status = 'paused'
+             ORDER BY coalesce(w.lease_until, w.not_before), w.id LIMIT $3 {})
+         RETURNING id",
+        DB::SKIP_LOCKED
+    )
 }
 
 /// When a step that is given back falls due, and what its run says meanwhile.
