@@ -203,6 +203,10 @@ impl Dialect for Sqlite {
             "0032_interrupted_listings",
             include_str!("../../migrations/sqlite/0032_interrupted_listings.sql"),
         ),
+        (
+            "0033_notes_of_a_run",
+            include_str!("../../migrations/sqlite/0033_notes_of_a_run.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -342,6 +346,10 @@ impl Dialect for Postgres {
         (
             "0032_interrupted_listings",
             include_str!("../../migrations/postgres/0032_interrupted_listings.sql"),
+        ),
+        (
+            "0033_notes_of_a_run",
+            include_str!("../../migrations/postgres/0033_notes_of_a_run.sql"),
         ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =

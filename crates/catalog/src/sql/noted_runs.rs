@@ -257,13 +257,16 @@ async fn standing<DB: Dialect>(c: &mut Tx<DB>, of: Of) -> Result<Option<RunFacts
     Ok(row.and_then(|row| told::<DB>(&row, of)))
 }
 
+/// For each run that is mended, so it must not read all that is noted.
+pub const ELSEWHERE: &str = "SELECT * FROM run_witnesses WHERE run_id = $1 AND document_id <> $2";
+
 /// The other document a run was noted for, and what that tells of it.
 pub async fn elsewhere<DB: Dialect>(
     c: &mut Tx<DB>,
     document: DocumentId,
     run: RunId,
 ) -> Result<Option<(DocumentId, RunFacts)>, Error> {
-    let rows = query("SELECT * FROM run_witnesses WHERE run_id = $1 AND document_id <> $2")
+    let rows = query(ELSEWHERE)
         .bind(run.as_uuid())
         .bind(document.as_uuid())
         .fetch_all(c)
