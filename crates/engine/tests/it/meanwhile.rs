@@ -1,11 +1,5 @@
 //! A verification while others write: what they do is not taken for damage.
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "the store that holds back hands on to the one it holds"
-)]
-
-use std::fmt;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
@@ -18,16 +12,10 @@ use chrono::Utc;
 use engine::generations::{Tending, Wanted};
 use engine::objects::Key;
 use engine::{Engine, Settings, SystemClock, Verified};
-use futures::stream::BoxStream;
 use model::ContentHash;
 use object_store::memory::InMemory;
-use object_store::path::Path;
-use object_store::{
-    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
-};
 use providers::{HashEmbedder, HashSettings};
-use testkit::Place;
+use testkit::{Asked, Meddled, Meddler, Place};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
@@ -36,86 +24,41 @@ use crate::house::{catalog_in, engine_over, take_in, work_off};
 /// An answer that is held back until this is dropped.
 type Held = oneshot::Sender<()>;
 
-/// A store that, while it is watched, holds back what it has read of an original.
-#[derive(Debug)]
-struct Halting {
-    inner: InMemory,
-    watched: Mutex<Option<UnboundedSender<Held>>>,
-}
+/// While it is watched, holds back what was read of an original.
+#[derive(Debug, Default)]
+struct Halting(Mutex<Option<UnboundedSender<Held>>>);
 
 impl Halting {
     fn watch(&self) -> UnboundedReceiver<Held> {
         let (watched, reads) = unbounded_channel();
-        *self.watched.lock().unwrap() = Some(watched);
+        *self.0.lock().unwrap() = Some(watched);
         reads
     }
 
     fn let_be(&self) {
-        *self.watched.lock().unwrap() = None;
-    }
-
-    async fn hold(&self, at: &Path) {
-        let (held, until) = oneshot::channel();
-        let watched = self.watched.lock().unwrap().clone();
-        let watched = watched.filter(|_| at.as_ref().starts_with("originals/"));
-        if let Some(watched) = watched
-            && watched.send(held).is_ok()
-        {
-            let _dropped = until.await;
-        }
-    }
-}
-
-impl fmt::Display for Halting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "halting {}", self.inner)
+        *self.0.lock().unwrap() = None;
     }
 }
 
 #[async_trait]
-impl ObjectStore for Halting {
-    async fn put_opts(&self, at: &Path, bytes: PutPayload, o: PutOptions) -> Result<PutResult> {
-        self.inner.put_opts(at, bytes, o).await
-    }
-
-    async fn put_multipart_opts(
-        &self,
-        at: &Path,
-        options: PutMultipartOptions,
-    ) -> Result<Box<dyn MultipartUpload>> {
-        self.inner.put_multipart_opts(at, options).await
-    }
-
-    async fn get_opts(&self, at: &Path, options: GetOptions) -> Result<GetResult> {
-        let read = self.inner.get_opts(at, options).await;
-        self.hold(at).await;
-        read
-    }
-
-    fn delete_stream(
-        &self,
-        at: BoxStream<'static, Result<Path>>,
-    ) -> BoxStream<'static, Result<Path>> {
-        self.inner.delete_stream(at)
-    }
-
-    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.inner.list(prefix)
-    }
-
-    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.inner.list_with_delimiter(prefix).await
-    }
-
-    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.inner.copy_opts(from, to, options).await
+impl Meddler for Halting {
+    async fn after(&self, asked: Asked<'_>) {
+        let watched = self.0.lock().unwrap().clone();
+        if let Some(watched) = watched
+            && matches!(asked, Asked::Read(at) if at.as_ref().starts_with("originals/"))
+        {
+            let (held, until) = oneshot::channel();
+            if watched.send(held).is_ok() {
+                let _dropped = until.await;
+            }
+        }
     }
 }
 
 struct House {
     engine: Engine,
     catalog: Arc<dyn Catalog>,
-    store: Arc<Halting>,
+    store: Arc<Meddled<Halting>>,
     place: Place,
     _folder: tempfile::TempDir,
 }
@@ -124,10 +67,7 @@ impl House {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let catalog = catalog_in(folder.path()).await;
-        let store = Arc::new(Halting {
-            inner: InMemory::new(),
-            watched: Mutex::default(),
-        });
+        let store = Meddled::new(Arc::new(InMemory::new()), Halting::default());
         let opened = engine_over(
             store.clone(),
             folder.path(),
@@ -170,7 +110,7 @@ impl House {
 
     /// A verification, held back as often as `meanwhile` waits for it.
     async fn verify(&self, meanwhile: impl AsyncFnOnce(UnboundedReceiver<Held>)) -> Verified {
-        let reads = self.store.watch();
+        let reads = self.store.by.watch();
         let (verified, ()) = tokio::join!(self.engine.verify(self.place.tenant), meanwhile(reads));
         verified.unwrap()
     }
@@ -199,7 +139,7 @@ async fn a_switch_of_generations_meanwhile_is_no_disagreement() {
     house.lose("a").await;
     let found = house.verify(async |mut reads| {
         let held = reads.recv().await.expect("it reads the original");
-        house.store.let_be();
+        house.store.by.let_be();
         house.put("a").await;
         let kb = house.kb().await;
         engine.switch_generation(&kb, false).await.unwrap();
@@ -277,7 +217,7 @@ async fn a_knowledge_base_made_meanwhile_is_no_disagreement() {
     }
     let found = house.verify(async |mut reads| {
         let held = reads.recv().await.expect("it reads an original");
-        house.store.let_be();
+        house.store.by.let_be();
         let spec = house.kb().await.serving.spec;
         let kb = house.catalog.create_kb(tenant, "second", spec, Utc::now());
         let kb = kb.await.unwrap();
@@ -308,7 +248,7 @@ async fn a_document_finished_between_its_second_look_and_the_view_for_it_is_no_d
         house.put("b").await;
         drop(second);
         let again = reads.recv().await.expect("it looks at the first again");
-        house.store.let_be();
+        house.store.by.let_be();
         house.take_in(&[("b.txt", "b, and more")]).await;
         drop(again);
     });

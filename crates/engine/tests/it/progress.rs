@@ -6,7 +6,6 @@
 )]
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -17,18 +16,14 @@ use catalog::{Catalog, Claim};
 use chrono::Utc;
 use engine::objects::Key;
 use engine::{Engine, Reads, Settings, SystemClock};
-use futures::stream::BoxStream;
 use futures::{FutureExt, TryStreamExt};
 use model::{ContentHash, StepKind};
 use object_store::memory::InMemory;
 use object_store::path::Path;
-use object_store::{
-    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
-};
+use object_store::{ObjectStore, ObjectStoreExt, PutPayload, Result};
 use providers::{HashEmbedder, HashSettings};
 use serde_json::Value;
-use testkit::Place;
+use testkit::{Asked, Meddled, Meddler, Place};
 use tokio::sync::Notify;
 
 use crate::house::{catalog_in, engine_over};
@@ -44,10 +39,9 @@ enum Death {
     Never,
 }
 
-/// A store that never answers again from the moment its user is to die at.
+/// Keeps a store from ever answering again, from the moment its user is to die at.
 #[derive(Debug)]
 struct Deadly {
-    inner: Arc<InMemory>,
     death: Death,
     stored: AtomicUsize,
     reached: Notify,
@@ -60,58 +54,28 @@ impl Deadly {
     }
 }
 
-impl fmt::Display for Deadly {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "deadly {}", self.inner)
-    }
+fn is_progress(asked: Asked<'_>) -> bool {
+    matches!(asked, Asked::Write(at) if at.as_ref().ends_with(".progress"))
 }
 
 #[async_trait]
-impl ObjectStore for Deadly {
-    async fn put_opts(&self, at: &Path, bytes: PutPayload, o: PutOptions) -> Result<PutResult> {
-        if !at.as_ref().ends_with(".progress") {
-            return self.inner.put_opts(at, bytes, o).await;
+impl Meddler for Deadly {
+    async fn before(&self, asked: Asked<'_>) -> Result<()> {
+        if is_progress(asked) {
+            let nth = self.stored.fetch_add(1, Ordering::SeqCst) + 1;
+            if matches!(self.death, Death::Before(at) if at == nth) {
+                self.die().await;
+            }
         }
-        let nth = self.stored.fetch_add(1, Ordering::SeqCst) + 1;
-        if matches!(self.death, Death::Before(at) if at == nth) {
+        Ok(())
+    }
+
+    /// Progress is stored by one at a time.
+    async fn after(&self, asked: Asked<'_>) {
+        let stored = self.stored.load(Ordering::SeqCst);
+        if is_progress(asked) && matches!(self.death, Death::After(at) if at == stored) {
             self.die().await;
         }
-        let put = self.inner.put_opts(at, bytes, o).await;
-        if matches!(self.death, Death::After(at) if at == nth) {
-            self.die().await;
-        }
-        put
-    }
-
-    async fn put_multipart_opts(
-        &self,
-        at: &Path,
-        options: PutMultipartOptions,
-    ) -> Result<Box<dyn MultipartUpload>> {
-        self.inner.put_multipart_opts(at, options).await
-    }
-
-    async fn get_opts(&self, at: &Path, options: GetOptions) -> Result<GetResult> {
-        self.inner.get_opts(at, options).await
-    }
-
-    fn delete_stream(
-        &self,
-        at: BoxStream<'static, Result<Path>>,
-    ) -> BoxStream<'static, Result<Path>> {
-        self.inner.delete_stream(at)
-    }
-
-    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.inner.list(prefix)
-    }
-
-    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.inner.list_with_delimiter(prefix).await
-    }
-
-    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.inner.copy_opts(from, to, options).await
     }
 }
 
@@ -126,7 +90,7 @@ struct World {
 /// One process.
 struct Life {
     engine: Arc<Engine>,
-    store: Arc<Deadly>,
+    store: Arc<Meddled<Deadly>>,
     place: Place,
     nth: usize,
 }
@@ -144,12 +108,12 @@ impl World {
 
     async fn life(&mut self, death: Death) -> Life {
         self.lives += 1;
-        let store = Arc::new(Deadly {
-            inner: Arc::clone(&self.objects),
+        let deadly = Deadly {
             death,
             stored: AtomicUsize::new(0),
             reached: Notify::new(),
-        });
+        };
+        let store = Meddled::new(self.objects.clone(), deadly);
         let folder = self.folder.path().join(self.lives.to_string());
         let opened = engine_over(
             store.clone(),
@@ -218,10 +182,10 @@ impl Life {
         let mut working = tokio::spawn(async move { engine.perform(&prep).await });
         tokio::select! {
             done = &mut working => {
-                assert!(matches!(self.store.death, Death::Never), "it was to die");
+                assert!(matches!(self.store.by.death, Death::Never), "it was to die");
                 done.unwrap().unwrap();
             }
-            () = self.store.reached.notified() => {
+            () = self.store.by.reached.notified() => {
                 working.abort();
                 let _ = working.await;
             }
@@ -300,7 +264,7 @@ async fn undisturbed(name: &str, text: &str) -> (BTreeMap<String, Bytes>, usize,
     let life = world.life(Death::Never).await;
     life.take_in(name, text).await;
     life.prep().await;
-    let stored = life.store.stored.load(Ordering::SeqCst);
+    let stored = life.store.by.stored.load(Ordering::SeqCst);
     (
         without_progress(world.made().await),
         stored,

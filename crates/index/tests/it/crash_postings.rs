@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::Ordering;
 
 use index::{Flush, Index, Probe, Settings};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use crate::faults::{Disk, impatient};
+use crate::faults::{disk, impatient};
 use crate::kit::*;
 
 const FOLDER: &str = "GRISTMILL_POSTINGS_CRASH_FOLDER";
@@ -204,8 +203,8 @@ async fn killed_while_postings_change_they_hold_what_is_stored_and_nothing_else(
 async fn a_power_cut_while_postings_change_takes_nothing_that_was_acknowledged() {
     for left in [4, 9, 14, 19, 24] {
         let folder = tempfile::tempdir().unwrap();
-        let disk = Disk::in_folder(folder.path(), ErrorKind::Other);
-        disk.writes_left.store(left, Ordering::SeqCst);
+        let disk = disk(folder.path(), ErrorKind::Other);
+        disk.leave(left);
         let text = folder.path().join("text");
         let mut done = 0;
         if let Ok(index) = Index::open(settings(impatient()), disk, text.clone()).await {

@@ -1,98 +1,20 @@
 //! A full disk, a read-only one, a broken file: a clear error, and nothing acknowledged that is not there.
 
-use std::fmt;
-use std::io::ErrorKind;
-use std::path::Path as Folder;
+use std::io::{self, ErrorKind};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use async_trait::async_trait;
-use futures::stream::BoxStream;
 use index::{Error, Flush, Index, Settings};
-use object_store::path::Path;
-use object_store::{
-    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
-};
+use testkit::Disk;
 
 use crate::kit::*;
 
-/// A store whose disk takes so many writes and nothing more.
-#[derive(Debug)]
-pub struct Disk {
-    inner: Arc<dyn ObjectStore>,
-    why: ErrorKind,
-    pub writes_left: AtomicUsize,
-}
-
-impl Disk {
-    pub fn in_folder(folder: &Folder, why: ErrorKind) -> Arc<Self> {
-        Arc::new(Self {
-            inner: objects(folder),
-            why,
-            writes_left: AtomicUsize::new(usize::MAX),
-        })
-    }
-
-    fn room(&self) -> Result<()> {
-        let spend = |left: usize| left.checked_sub(1);
-        let left = self
-            .writes_left
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, spend);
-        match left {
-            Ok(_) => Ok(()),
-            Err(_) => Err(object_store::Error::Generic {
-                store: "test disk",
-                source: Box::new(std::io::Error::from(self.why)),
-            }),
-        }
-    }
-}
-
-impl fmt::Display for Disk {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a disk that may refuse")
-    }
-}
-
-#[async_trait]
-impl ObjectStore for Disk {
-    async fn put_opts(&self, at: &Path, bytes: PutPayload, o: PutOptions) -> Result<PutResult> {
-        self.room()?;
-        self.inner.put_opts(at, bytes, o).await
-    }
-
-    async fn put_multipart_opts(
-        &self,
-        at: &Path,
-        options: PutMultipartOptions,
-    ) -> Result<Box<dyn MultipartUpload>> {
-        self.room()?;
-        self.inner.put_multipart_opts(at, options).await
-    }
-
-    async fn get_opts(&self, at: &Path, options: GetOptions) -> Result<GetResult> {
-        self.inner.get_opts(at, options).await
-    }
-
-    fn delete_stream(
-        &self,
-        at: BoxStream<'static, Result<Path>>,
-    ) -> BoxStream<'static, Result<Path>> {
-        self.inner.delete_stream(at)
-    }
-
-    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.inner.list(prefix)
-    }
-
-    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.inner.list_with_delimiter(prefix).await
-    }
-
-    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.inner.copy_opts(from, to, options).await
-    }
+pub fn disk(folder: &Path, why: ErrorKind) -> Arc<Disk> {
+    let refusal = |cause: io::Error| object_store::Error::Generic {
+        store: "test disk",
+        source: Box::new(cause),
+    };
+    Disk::roomy(objects(folder), why, refusal)
 }
 
 pub fn impatient() -> Settings {
@@ -145,7 +67,7 @@ async fn everything_says_that_it_has_stopped(index: &Index) {
 
 async fn a_disk_that_refuses_is_an_error_and_what_was_acknowledged_is_kept(why: ErrorKind) {
     let folder = tempfile::tempdir().unwrap();
-    let disk = Disk::in_folder(folder.path(), why);
+    let disk = disk(folder.path(), why);
     let text = folder.path().join("text");
     let opened = Index::open(impatient(), disk.clone(), text.clone());
     let index = opened.await.unwrap();
@@ -153,13 +75,13 @@ async fn a_disk_that_refuses_is_an_error_and_what_was_acknowledged_is_kept(why: 
         .await
         .unwrap();
     first.durable().await.unwrap();
-    disk.writes_left.store(0, Ordering::SeqCst);
+    disk.leave(0);
     let lost = replace(&index, place(space(1), 1, "u"), 1, one("beta"))
         .await
         .unwrap();
     let told = lost.durable().await.unwrap_err();
     assert!(matches!(told, Error::Writes(_)), "{told:?}");
-    let cause = std::io::Error::from(why).to_string();
+    let cause = io::Error::from(why).to_string();
     assert!(with_causes(&told).contains(&cause), "{told:?}");
     everything_says_that_it_has_stopped(&index).await;
     assert!(
@@ -192,7 +114,7 @@ async fn a_folder_that_is_read_only_by_now_is_an_error_and_nothing_is_lost() {
 }
 
 /// Overwrites every file under a folder whose name passes.
-fn spoil(folder: &Folder, wanted: &dyn Fn(&str) -> bool) -> usize {
+fn spoil(folder: &Path, wanted: &dyn Fn(&str) -> bool) -> usize {
     let mut spoilt = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

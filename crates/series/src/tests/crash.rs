@@ -1,15 +1,15 @@
 //! What is there after a crash, and who is who.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use coordinator::FlushHandler;
 use futures::TryStreamExt;
 use object_store::{ObjectStore, ObjectStoreExt};
 use slatedb::Db;
+use testkit::Disk;
 
-use super::power::PowerCut;
 use super::{START, inside, labels, memory, open, settings};
 use crate::flush::Slate;
 use crate::key::{self, Number};
@@ -67,11 +67,9 @@ async fn write_until_the_power_goes(objects: Arc<dyn ObjectStore>) -> u64 {
 async fn a_crash_leaves_no_sample_without_its_series() {
     for writes_left in 0..12 {
         let objects = memory();
-        let durable = write_until_the_power_goes(Arc::new(PowerCut {
-            inner: Arc::clone(&objects),
-            writes_left: AtomicUsize::new(writes_left),
-        }))
-        .await;
+        let disk = disk(&objects);
+        disk.leave(writes_left);
+        let durable = write_until_the_power_goes(disk).await;
         let db = inside(&objects).await;
         let whole = whole_series(&db).await;
         assert!(whole.len() as u64 >= durable, "cut at {writes_left}");
@@ -101,26 +99,27 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     causes.map(|cause| format!("{cause}; ")).collect()
 }
 
-fn roomy_disk() -> Arc<PowerCut> {
-    Arc::new(PowerCut {
-        inner: memory(),
-        writes_left: AtomicUsize::new(usize::MAX),
-    })
+fn disk(objects: &Arc<dyn ObjectStore>) -> Arc<Disk> {
+    // SlateDB does not try this again: no test waits for the disk to be emptied.
+    let refusal = |cause: io::Error| object_store::Error::NotSupported {
+        source: cause.into(),
+    };
+    Disk::roomy(Arc::clone(objects), io::ErrorKind::StorageFull, refusal)
 }
 
 fn is_full(told: &str) -> bool {
-    told.contains(&std::io::Error::from(std::io::ErrorKind::StorageFull).to_string())
+    told.contains(&io::Error::from(io::ErrorKind::StorageFull).to_string())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_is_named_as_what_ended_the_store() {
-    let disk = roomy_disk();
+    let disk = disk(&memory());
     let series = Series::open(Arc::clone(&disk) as Arc<dyn ObjectStore>, settings());
     let series = series.await.unwrap();
     let up = labels("up", "x");
     series.record(&up, START, 1.0);
     series.sync().await.unwrap();
-    disk.writes_left.store(0, Ordering::SeqCst);
+    disk.leave(0);
     series.record(&up, START + 1, 1.0);
     for told in [
         series.sync().await.unwrap_err(),
@@ -135,11 +134,11 @@ async fn a_full_disk_is_named_as_what_ended_the_store() {
 /// What is recorded and logged where nobody waits: the test above may be told by the flush itself.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_a_full_disk_has_closed_says_so() {
-    let disk = roomy_disk();
+    let disk = disk(&memory());
     let db = inside(&(Arc::clone(&disk) as Arc<dyn ObjectStore>)).await;
     let meta = Meta::read(&db).await.unwrap();
     let slate = Slate::new(db, settings(), meta).await.unwrap();
-    disk.writes_left.store(0, Ordering::SeqCst);
+    disk.leave(0);
     // Accepted or refused: the disk is asked either way.
     drop(slate.db.put(b"x", b"").await);
     for told in [

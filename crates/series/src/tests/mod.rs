@@ -8,7 +8,6 @@
 mod births;
 mod crash;
 mod late;
-mod power;
 mod queries;
 
 use std::sync::Arc;
