@@ -12,4 +12,5 @@ mod progress;
 mod redelivery;
 mod rerank;
 mod stability;
+mod unfinished;
 mod weights;
