@@ -9,6 +9,8 @@ mod index_files;
 
 mod knowledge_bases;
 
+mod ledger;
+
 mod originals;
 
 mod queue;
@@ -302,36 +304,6 @@ async fn every_damage_is_named_and_nothing_else_and_repair_brings_the_digest_bac
         };
         round.run(&mill.data(), &digest, &mut random).await;
     }
-}
-
-#[tokio::test]
-async fn a_ledger_that_lost_its_end_is_named_and_nothing_is_made_of_the_rest() {
-    let mill = Mill::sqlite();
-    let folder = Folder::of(&[("a.md", "# A\n\nSomething to read.\n")]);
-    mill.ingest(folder.path());
-    mill.ok(&["documents", "deactivate", path(&folder.file("a.md"))]);
-    let before = mill.digest();
-    let document = &mill.lines(&["documents", "--all", "--json"])[0];
-    let id = text(&document["document_id"]).parse().unwrap();
-    let mut stores = Stores::open(&mill.data()).await;
-    let last = "DELETE FROM ledger WHERE document_id = $1 AND kind = 'deactivated'";
-    stores.execute(last, id).await;
-    stores.close().await;
-
-    let output = mill.run(&["repair", "--json"]);
-    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let findings = told["findings"].as_array().unwrap();
-    assert_eq!(findings.len(), 1, "{told}");
-    assert_eq!(findings[0]["what"], "the ledger lacks its last entries");
-    assert_eq!(
-        (&findings[0]["mended"], text(&told["digest"])),
-        (&json!(false), &*before)
-    );
-    assert_eq!(
-        mill.lines(&["documents", "--json"]).len(),
-        0,
-        "it stays as it was"
-    );
 }
 
 /// What a version's row says that nothing else does comes back with it.

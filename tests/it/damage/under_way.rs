@@ -9,7 +9,7 @@ use super::copy;
 use crate::mill::{Mill, text};
 use crate::server::Server;
 
-const OPEN: [(&str, &str); 1] = [("GRISTMILL_AUTH_ENABLED", "false")];
+pub const OPEN: [(&str, &str); 1] = [("GRISTMILL_AUTH_ENABLED", "false")];
 
 /// Three files that were uploaded while nobody worked.
 async fn library() -> Mill {

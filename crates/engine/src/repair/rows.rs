@@ -99,8 +99,10 @@ impl Engine {
         if remedies.contains(&Remedy::Noted) {
             mends.push(Mend::Noted);
         }
-        // Last: they take number, chunks and flush from the versions' rows.
-        let rows = remedies.contains(&Remedy::Activations) || !remade.is_empty();
+        // Last: they take number, chunks and flush from the versions' rows. Written again for a
+        // version only where the ledger tells that it answered.
+        let answered = |version: &VersionId| served.iter().any(|one| one.version == *version);
+        let rows = remedies.contains(&Remedy::Activations) || remade.iter().any(answered);
         let told = !dossier.ledger.is_empty() || dossier.is_of_strays();
         if rows && told || other.is_some() {
             mends.push(Mend::Activations);

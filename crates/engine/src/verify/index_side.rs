@@ -1,13 +1,13 @@
 //! What the index holds of a finished version, against what the ledger recorded.
 
-use catalog::{Dossier, VersionFile};
+use catalog::{Served, VersionFile};
 use index::{Fault, Space, VersionAudit};
 use model::{ChunkId, ContentHash};
 
-use super::{Disagreement, Remedy, rows};
+use super::{Disagreement, Remedy};
 
 pub fn check(
-    dossier: &Dossier,
+    served: &[Served],
     version: &VersionFile,
     space: Space,
     audited: &VersionAudit,
@@ -29,7 +29,7 @@ pub fn check(
         return found;
     }
     let root = root_of(audited);
-    if Some(root) != recorded(dossier, version) {
+    if Some(root) != recorded(served, version) {
         found.push(name(
             "the chunks are not those the ledger recorded",
             None,
@@ -49,8 +49,7 @@ pub fn check(
 }
 
 /// What the chunks must come to: by the ledger, or by the catalog where that tells nothing.
-fn recorded(dossier: &Dossier, version: &VersionFile) -> Option<ContentHash> {
-    let served = rows::recorded(dossier);
+fn recorded(served: &[Served], version: &VersionFile) -> Option<ContentHash> {
     let served = served.iter().rev().find(|one| one.version == version.id);
     match served {
         Some(one) => one.root_hash,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use catalog::{Dossier, Kb, NotedKb, VersionFile};
+use catalog::{Dossier, Kb, NotedKb, Served, VersionFile};
 use index::{Space, SpaceAudit, VersionAudit};
 use model::{DocumentId, KbId, TenantId, VersionId};
 
@@ -107,6 +107,7 @@ impl<'a> Round<'a> {
             late: None,
         };
         self.known.extend(rows_of(dossier));
+        let served = rows::recorded(dossier);
         for version in &dossier.versions {
             let engine = self.engine;
             let content = engine.content_of(self.tenant, dossier, version.id).await?;
@@ -116,7 +117,7 @@ impl<'a> Round<'a> {
             looked.found.extend(original);
             // Of what is under way no store need have anything yet.
             if version.is_finished() && !dossier.is_under_way(version) {
-                self.look_at_version(dossier, version, late, &mut looked)
+                self.look_at_version((dossier, &served), version, late, &mut looked)
                     .await?;
             }
         }
@@ -135,7 +136,7 @@ impl<'a> Round<'a> {
 
     async fn look_at_version(
         &mut self,
-        dossier: &Dossier,
+        (dossier, served): (&Dossier, &[Served]),
         version: &VersionFile,
         late: Late,
         looked: &mut Looked,
@@ -156,7 +157,7 @@ impl<'a> Round<'a> {
             kb.serving.id == version.generation || kb.building_id() == Some(version.generation)
         });
         if looked.late.is_none() && indexed {
-            let mut found = index_side::check(dossier, version, space, &audited);
+            let mut found = index_side::check(served, version, space, &audited);
             if missed.is_some() && found.is_empty() {
                 let what = "it waits for something the index never wrote";
                 let remedy = Remedy::Rework(version.id);

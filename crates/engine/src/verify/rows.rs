@@ -32,23 +32,20 @@ pub fn check(dossier: &Dossier) -> Vec<Disagreement> {
         found.say(version, what, Remedy::Renamed(*one));
     }
     found.0.extend(witness::runs(dossier));
-    if let Some(what) = broken_chain(&dossier.ledger) {
-        // What a broken chain tells cannot be held against anything.
-        found.say(None, what, LEDGER);
-        versions(dossier, None, &mut found);
-        return found.0;
-    }
-    let served = replay(&dossier.ledger);
-    let mut told = Findings(Vec::new());
-    activations(dossier, &served, &mut told);
-    versions(dossier, Some(&served), &mut told);
-    if !ends_as_known(dossier) {
-        if !told.0.is_empty() {
-            // So the other rows know of more, too; and what is left tells only a part.
-            found.say(None, "the ledger lacks its last entries", LEDGER);
+    let Told {
+        served,
+        against,
+        ends_as_known,
+    } = match told(dossier) {
+        Ok(told) => told,
+        // What it tells cannot be held against anything.
+        Err(what) => {
+            found.say(None, what, LEDGER);
             versions(dossier, None, &mut found);
             return found.0;
         }
+    };
+    if !ends_as_known {
         let what = "its row knows another end of the ledger";
         found.say(None, what, Remedy::Document);
     }
@@ -59,7 +56,7 @@ pub fn check(dossier: &Dossier) -> Vec<Disagreement> {
         removal(dossier, &mut found);
     }
     found.0.extend(noted);
-    found.0.extend(told.0);
+    found.0.extend(against.0);
     found.0
 }
 
@@ -120,13 +117,39 @@ fn unreadable(table: &str) -> &'static str {
     }
 }
 
-/// What the ledger says answered; nothing where its chain is broken: what that tells cannot be held
-/// against anything.
+/// What the ledger says answered; nothing where it lacks an entry or has one that was changed.
 pub fn recorded(dossier: &Dossier) -> Vec<Served> {
-    match broken_chain(&dossier.ledger) {
-        None => replay(&dossier.ledger),
-        Some(_) => Vec::new(),
+    told(dossier).map_or_else(|_| Vec::new(), |told| told.served)
+}
+
+/// What a ledger tells.
+struct Told {
+    served: Vec<Served>,
+    /// What of the other rows does not agree with that.
+    against: Findings,
+    /// Whether the document's row knows the same end of it.
+    ends_as_known: bool,
+}
+
+/// Of a ledger that lost something, what it lost. Where its end is gone the document's row knows
+/// another, and the other rows know of more: what is left tells only a part.
+fn told(dossier: &Dossier) -> Result<Told, &'static str> {
+    if let Some(what) = broken_chain(&dossier.ledger) {
+        return Err(what);
     }
+    let served = replay(&dossier.ledger);
+    let mut against = Findings(Vec::new());
+    activations(dossier, &served, &mut against);
+    versions(dossier, Some(&served), &mut against);
+    let ends_as_known = ends_as_known(dossier);
+    if !ends_as_known && !against.0.is_empty() {
+        return Err("the ledger lacks its last entries");
+    }
+    Ok(Told {
+        served,
+        against,
+        ends_as_known,
+    })
 }
 
 fn broken_chain(entries: &[LedgerEntry]) -> Option<&'static str> {
