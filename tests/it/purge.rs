@@ -127,6 +127,15 @@ fn nothing_of_a_purged_document_is_in_any_file() {
     let aside = mill.data().join("index.damaged-20261118T000000000Z");
     std::fs::create_dir(&aside).unwrap();
     std::fs::write(aside.join("00000000000000000001.sst"), &marks.body).unwrap();
+    // As a process leaves it that dies while it writes a table, or an upload.
+    for unfinished in [
+        "index/slate/wal/00000000000000000999.sst#1",
+        "objects/staging/upload#1",
+    ] {
+        let unfinished = mill.data().join(unfinished);
+        std::fs::create_dir_all(unfinished.parent().unwrap()).unwrap();
+        std::fs::write(unfinished, &marks.body).unwrap();
+    }
 
     let file = folder.file(&marks.file());
     let purged = &mill.lines(&["documents", "purge", path(&file), "--yes", "--json"])[0];

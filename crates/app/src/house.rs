@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use catalog::{FirstStart, FirstStarted, Page, Role};
 use chrono::TimeDelta;
 use engine::backup::Local;
+use engine::objects::Key;
 use engine::{Engine, Figures, Objects, SyncedFolder, SystemClock};
 use model::{TenantId, UserId};
 use sandbox::{Ocr, Office, Program, Sandbox};
@@ -69,6 +70,7 @@ impl House {
             folder.refuse_unknown_originals()?;
         }
         identity::bind(folder, &*catalog).await?;
+        clear_unfinished(folder)?;
         let index = open_index(folder).await?;
         let objects = Objects::new(store(&folder.join(OBJECTS))?);
         let parts = engine::Parts {
@@ -205,6 +207,15 @@ pub fn catalog_settings(folder: &Folder, config: &Config) -> catalog::Settings {
         connections: config.catalog.connections,
         ..catalog::Settings::new(url)
     }
+}
+
+/// Text of documents that no purge would find: it lies in files nothing refers to.
+fn clear_unfinished(folder: &Folder) -> anyhow::Result<()> {
+    let staging = folder.join(OBJECTS).join(Key::all_staged().to_string());
+    for below in [folder.join(INDEX), staging] {
+        engine::clear_unfinished(&below)?;
+    }
+    Ok(())
 }
 
 async fn open_index(folder: &Folder) -> anyhow::Result<index::Index> {

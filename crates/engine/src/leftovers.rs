@@ -1,4 +1,5 @@
-//! What is left of a batch whose listing died: bytes of files nobody refers to.
+//! What is left of a batch whose listing died, and of files that were being written: bytes nobody
+//! refers to.
 //!
 //! Originals are noted before they are put, and the notes go in the transaction that admits
 //! the batch. With the door shut no batch is under way, so what is noted then and nobody
@@ -87,11 +88,7 @@ impl Engine {
             return Ok(());
         };
         let folder = local.objects.join(key.to_string());
-        let unfinished = move || match folder.exists() {
-            true => sweep(&folder, DateTime::<Utc>::MAX_UTC, &mut 0),
-            false => Ok(()),
-        };
-        blocking(unfinished).await?
+        blocking(move || clear_unfinished(&folder)).await?
     }
 
     /// The same, of an original. With the door shut nobody is writing it.
@@ -144,6 +141,15 @@ impl Engine {
             deleted += blocking(move || sweep_unfinished(&staging, job)).await??;
         }
         Ok(deleted)
+    }
+}
+
+/// Takes away what was being written in a folder when a process died, however young it is. Only for
+/// whoever holds the data folder alone, before anything writes there.
+pub fn clear_unfinished(folder: &Path) -> Result<(), Error> {
+    match folder.exists() {
+        true => sweep(folder, DateTime::<Utc>::MAX_UTC, &mut 0),
+        false => Ok(()),
     }
 }
 

@@ -60,6 +60,7 @@ use tokio::sync::{RwLock, broadcast, watch};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::{CHUNKS_LOST, Disposition, Error};
 pub use figures::Figures;
+pub use leftovers::clear_unfinished;
 pub use objects::Objects;
 pub use pieces::{Reads, Said};
 pub use removal::{Purged, Residue};
