@@ -214,6 +214,25 @@ fn a_backup_that_is_not_whole_is_refused_by_name() {
 }
 
 #[test]
+fn a_backup_in_a_folder_that_is_ingested_is_no_document() {
+    let mill = Mill::sqlite();
+    let folder = many(2);
+    mill.ingest(folder.path());
+    mill.ok(&["backup", path(&folder.file("backup"))]);
+    assert_eq!(outcomes(&mill.ingest(folder.path())), ["skipped"; 2]);
+    for store in ["index", "objects"] {
+        let within = mill.data().join(store).join("backup");
+        let refused = mill.run(&["backup", path(&within)]);
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(
+            !refused.status.success() && said.contains("own stores"),
+            "{said}"
+        );
+        assert!(!within.exists());
+    }
+}
+
+#[test]
 fn a_restore_takes_away_nothing_beside_its_folder() {
     let mill = Mill::sqlite();
     mill.ingest(many(1).path());

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-use super::files::io;
+use super::files::{io, keep_out_of_ingests};
 use crate::Error;
 
 const MARK: &str = "restoring";
@@ -39,6 +39,7 @@ impl Beside {
         let made = DirBuilder::new().mode(0o700).create(&place);
         made.map_err(io("make the folder", &place))?;
         let mark = mark(&place.join(MARK)).map_err(io("mark", &place))?;
+        keep_out_of_ingests(&place)?;
         Ok(Self { place, _mark: mark })
     }
 

@@ -29,6 +29,13 @@ pub fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Er
     }
 }
 
+/// Whoever ingests a folder that holds this one must not take in its keys and originals.
+pub fn keep_out_of_ingests(folder: &Path) -> Result<(), Error> {
+    let rules = folder.join(sources::folder::IGNORE_FILE);
+    durable::effect_blocking("backup.write", || write_new(&rules, b"*\n"))
+        .map_err(io("write", &rules))
+}
+
 impl Writing {
     pub fn begin(folder: &Path) -> Result<Self, Error> {
         let taken = || Error::BadRequest {
@@ -47,6 +54,7 @@ impl Writing {
             missing: Vec::new(),
         };
         writing.make_folder(&folder.join("catalog"))?;
+        keep_out_of_ingests(folder)?;
         Ok(writing)
     }
 

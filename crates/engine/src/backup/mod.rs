@@ -13,6 +13,7 @@
 //! index/…                   the index's store; text is made again from it
 //! objects/…                 originals, and what was made of them
 //! beside/…                  the keys tokens are signed with
+//! .gristmillignore          keeps all of it out of ingests; belongs to nothing
 //! ```
 
 mod beside;
@@ -53,6 +54,33 @@ pub struct Local {
     pub beside: Vec<PathBuf>,
 }
 
+impl Local {
+    /// A backup within the stores would be taken for theirs, and be in every backup to come.
+    fn refuse(&self, to: &Path) -> Result<(), Error> {
+        let to = real(to);
+        let within = |store: &PathBuf| to.starts_with(real(store));
+        match [&self.index, &self.objects].into_iter().any(within) {
+            true => Err(Error::BadRequest {
+                what: "backup",
+                why: format!(
+                    "`{}` lies within the data folder's own stores; choose a folder elsewhere",
+                    to.display()
+                ),
+            }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// As far as it is there, without links.
+fn real(path: &Path) -> PathBuf {
+    let there = path.ancestors().find_map(|ancestor| {
+        let real = ancestor.canonicalize().ok()?;
+        Some(real.join(path.strip_prefix(ancestor).ok()?))
+    });
+    there.unwrap_or_else(|| path.to_owned())
+}
+
 /// What a backup came to.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct BackedUp {
@@ -77,6 +105,7 @@ impl Engine {
             what: "backup",
             why: "the stores are not on this machine".to_owned(),
         })?;
+        local.refuse(to)?;
         let mut writing = Writing::begin(to)?;
         let still = Arc::new(Arc::clone(&self.still).write_owned().await);
         let Cut {
