@@ -38,6 +38,25 @@ async fn a_job_is_paused_resumed_and_canceled_and_says_each_time_what_it_waits_f
     assert!(!mill.run(&["jobs", "pause", job]).status.success());
 }
 
+#[tokio::test]
+async fn status_names_a_job_that_failed_and_says_why() {
+    let mill = Mill::sqlite();
+    let server = Server::start(&mill, &[]);
+    let folder = Folder::of(&[("a.md", "The hopper is full.")]);
+    let body = json!({ "kb": "default", "folder": { "roots": [folder.path()] } });
+    let job = server.post("/v1/jobs", &body).await;
+    let job = text(&job["job_id"]);
+    drop(folder);
+    mill.ok(&["jobs", "start", job]);
+    let failed = |job: &Value| job["status"] == "failed";
+    server.until(&format!("/v1/jobs/{job}"), failed).await;
+    let status = mill.ok(&["status"]);
+    assert!(
+        status.contains(&format!("{job} failed (cannot read")),
+        "{status}"
+    );
+}
+
 /// Taken in whole and nothing done with it; the job's id.
 fn killed_once_taken_in(mill: &Mill, folder: &Folder) -> String {
     let mut ingest = mill.command(&["ingest", path(folder.path())]);

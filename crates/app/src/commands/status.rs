@@ -52,10 +52,10 @@ fn counts(status: &Value) -> String {
 /// Of each state, those that began last.
 const SHOWN: usize = 10;
 
-/// Where each job stands that is not over.
+/// Where each job stands that is not over, or did not come to its end.
 async fn live_jobs(client: &Client) -> anyhow::Result<String> {
     let mut lines = String::new();
-    for status in ["running", "paused", "canceled"] {
+    for status in ["running", "paused", "canceled", "failed"] {
         let query = [("status", Some(status.to_owned()))];
         each(client, "/v1/jobs", &query, SHOWN, |job: Value| {
             let (id, stands, pace) = (cell(&job, "job_id"), standing(&job), pace(&job));
