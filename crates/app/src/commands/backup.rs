@@ -63,7 +63,11 @@ pub async fn restore(config: &Config, args: &Restore) -> anyhow::Result<ExitCode
         return Err(error);
     }
     check_counts(config, &restored.manifest).await?;
-    super::verify::run(config, &Verify { json: args.json }).await
+    let verified = super::verify::run(config, &Verify { json: args.json }).await;
+    verified.with_context(|| {
+        let folder = config.data.display();
+        format!("`{folder}` is restored, and was not verified yet (`gristmill verify` does)")
+    })
 }
 
 const HINT: &str = "restore a whole backup into a data folder that is not there (--data DIR)";
