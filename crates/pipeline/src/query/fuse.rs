@@ -43,8 +43,8 @@ pub struct Fused {
 /// Damps the lead of the first ranks; the value of the paper that proposed the method.
 const DAMPING: f64 = 60.0;
 
-/// One ranking of both legs, each best first. Ties are broken by place, so equal content gives
-/// an equal order every time.
+/// One ranking of both legs, each best first. Ties are broken by place, so that a data folder gives
+/// the same order every time; a place begins with its version, so what was taken in first is first.
 pub fn fuse(vector: &[(ChunkId, f32)], text: &[(ChunkId, f32)], weights: Weights) -> Vec<Fused> {
     let mut found: BTreeMap<&ChunkId, Fused> = BTreeMap::new();
     let legs = [(vector, weights.vector, true), (text, weights.text, false)];
