@@ -120,6 +120,26 @@ async fn a_canceled_job_leaves_everything_as_it_was_before_on_postgres() {
     all_is_as_before(&Mill::postgres().await);
 }
 
+#[test]
+fn what_cannot_be_done_any_more_is_refused_by_name_with_the_way_out() {
+    let mill = Mill::sqlite();
+    let folder = Folder::of(&[("a.md", "# A\n\nGrist.\n")]);
+    mill.ingest(folder.path());
+    let jobs = mill.lines(&["jobs", "--json"]);
+    let job = text(&jobs[0]["job_id"]);
+    mill.ok(&["jobs", "cancel", job]);
+    let runs = mill.lines(&["runs", "--json"]);
+    let refused = |args: &[&str]| {
+        let refused = mill.run(args);
+        assert!(!refused.status.success(), "{args:?}");
+        String::from_utf8_lossy(&refused.stderr).into_owned()
+    };
+    let said = refused(&["runs", "retry", text(&runs[0]["run_id"])]);
+    assert!(said.contains("ingest the file again"), "{said}");
+    let said = refused(&["jobs", "pause", job]);
+    assert!(said.contains(&format!("{job} is not_started")), "{said}");
+}
+
 /// Killed amid a batch of its listing, and canceled before anybody lists it again.
 fn killed_while_listing_it_leaves_nothing(mill: &Mill, point: &str) {
     let folder = Folder::of(&[]);

@@ -23,7 +23,7 @@ words! {
         /// For something else, such as a provider that asked us to slow down.
         Waiting = "waiting",
         Running = "running",
-        /// Its worker is not heard from any more; another takes over.
+        /// Its worker is not heard from any more; the next one takes over.
         Stalled = "stalled",
         Succeeded = "succeeded",
         Superseded = "superseded",
@@ -226,13 +226,13 @@ impl Job {
         } else if progress.under_way > 0 {
             let steps = steps(progress.under_way);
             Standing::of(State::Stalled).told(format!(
-                "whoever took {steps} is not heard from; another takes over"
+                "whoever took {steps} is not heard from; the next worker takes over"
             ))
         } else if self.exhausted {
             self.idle_standing(progress, now)
         } else if self.lease_until.is_some() && self.waiting.is_none() {
             Standing::of(State::Stalled)
-                .told("whoever lists its source is not heard from; another takes over")
+                .told("whoever lists its source is not heard from; the next worker takes over")
         } else {
             return Standing::of(State::Queued).told("no worker lists its source yet");
         };

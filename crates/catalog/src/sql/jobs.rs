@@ -136,7 +136,8 @@ pub async fn start<DB: Dialect>(
         JobStatus::Running | JobStatus::Paused | JobStatus::Canceled
     );
     if busy || known.counters.runs_open > 0 && known.status != JobStatus::Failed {
-        return Err(Error::conflict("job", format!("it is {}", known.status)));
+        let why = format!("{job} is {}", known.status);
+        return Err(Error::conflict("job", why));
     }
     if unsay::is_forgotten(&known.config) {
         let why = "what it brought was purged, and with it what it was to do: make a new one";
@@ -294,7 +295,10 @@ async fn turn<DB: Dialect>(
     if known.status != from {
         return Err(Error::conflict(
             "job",
-            format!("it is {}, not {from}", known.status),
+            format!(
+                "{job} is {}, not {from}; `gristmill jobs show {job}` says how it stands",
+                known.status
+            ),
         ));
     }
     let idle = match from {

@@ -180,7 +180,9 @@ pub async fn retry_run<DB: Dialect>(
     now: DateTime<Utc>,
 ) -> Result<RunId, Error> {
     let document = ended::<DB>(c, tenant, run, "").await?.document;
-    lock_document::<DB>(c, tenant, document).await?;
+    lock_document::<DB>(c, tenant, document)
+        .await
+        .map_err(taken_away)?;
     let ended = ended::<DB>(c, tenant, run, DB::FOR_UPDATE).await?;
     match ended.status {
         RunStatus::Queued | RunStatus::Running => return Ok(run),
@@ -192,7 +194,8 @@ pub async fn retry_run<DB: Dialect>(
     if let Some(live) = live {
         return Ok(live);
     }
-    let version = versions::one::<DB>(c, tenant, ended.awaited.version).await?;
+    let version = versions::one::<DB>(c, tenant, ended.awaited.version);
+    let version = version.await.map_err(taken_away)?;
     if version.generation.state == GenerationState::Retired {
         let why = "its generation serves no more; ingest the file again";
         return Err(Error::conflict("run", why));
@@ -203,6 +206,17 @@ pub async fn retry_run<DB: Dialect>(
     requeue::<DB>(c, tenant, run, &ended, now).await?;
     tell::<DB>(c, queued(tenant, run, &ended), now).await?;
     Ok(run)
+}
+
+/// The run is there: what it was of is not.
+fn taken_away(error: Error) -> Error {
+    match error {
+        Error::NotFound { .. } => {
+            let why = "what it had brought was canceled or purged; ingest the file again";
+            Error::conflict("run", why)
+        }
+        other => other,
+    }
 }
 
 async fn ended<DB: Dialect>(
