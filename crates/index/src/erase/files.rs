@@ -3,8 +3,7 @@
 //! A table is asked only for the blocks something could lie in. What a tombstone or a newer
 //! record hides from every reader is found here all the same.
 
-use std::collections::BTreeSet;
-use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::TryStreamExt as _;
@@ -154,10 +153,13 @@ async fn find(file: &SstFile, prefix: &[u8], traces: &Traces) -> Result<bool, sl
 }
 
 /// How what is to be gone is known where it is not.
+#[derive(Default)]
 pub struct Traces {
     versions: BTreeSet<(Space, VersionId)>,
     /// By their spaces, with the length of vectors there.
     numbers: BTreeMap<Space, (usize, BTreeSet<u32>)>,
+    /// Spaces of which all has to go.
+    forgotten: BTreeSet<Space>,
     /// Where it could lie.
     prefixes: Vec<Vec<u8>>,
 }
@@ -165,32 +167,45 @@ pub struct Traces {
 impl Traces {
     pub async fn of(db: &Db, gone: &[Gone]) -> Result<Self, Error> {
         let view = db.snapshot().doing("take a snapshot")?;
-        let mut numbers: BTreeMap<Space, (usize, BTreeSet<u32>)> = BTreeMap::new();
-        let mut prefixes = Vec::new();
+        let mut traces = Self::default();
         for one in gone {
-            for kind in [key::UNIT, key::CHUNK] {
-                prefixes.push(key::of_version(kind, &one.space, one.version));
+            if traces.forgotten.contains(&one.space) {
+                continue;
             }
-            let numbers = match numbers.entry(one.space) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(new) => {
-                    for kind in [key::VECTOR, key::POSTING] {
-                        prefixes.push(key::of_space(kind, &one.space));
-                    }
-                    let record = store::get(&view, key::of_space(key::SPACE, &one.space)).await?;
-                    let record = record.and_then(|bytes| SpaceRecord::read(&bytes).ok());
-                    let dimensions = record.map_or(0, |record| record.dimensions as usize);
-                    new.insert((dimensions, BTreeSet::new()))
-                }
-            };
-            numbers.1.insert(one.number);
+            if !traces.numbers.contains_key(&one.space) {
+                let record = store::get(&view, key::of_space(key::SPACE, &one.space)).await?;
+                // Of one that cannot be read nobody can say what is left.
+                let record = record.map(|bytes| SpaceRecord::read(&bytes)).transpose()?;
+                traces.add_space(one.space, &record.unwrap_or_default());
+            }
+            traces.add(one);
         }
-        let versions = gone.iter().map(|one| (one.space, one.version)).collect();
-        Ok(Self {
-            versions,
-            numbers,
-            prefixes,
-        })
+        Ok(traces)
+    }
+
+    /// What a space was is not known any more once it is forgotten, nor does it matter.
+    fn add_space(&mut self, space: Space, record: &SpaceRecord) {
+        if record.forgotten {
+            let prefixes = key::OF_SPACE.map(|kind| key::of_space(kind, &space));
+            self.prefixes.extend(prefixes);
+            self.forgotten.insert(space);
+            return;
+        }
+        let prefixes = [key::VECTOR, key::POSTING].map(|kind| key::of_space(kind, &space));
+        self.prefixes.extend(prefixes);
+        let dimensions = record.dimensions as usize;
+        self.numbers.insert(space, (dimensions, BTreeSet::new()));
+    }
+
+    fn add(&mut self, one: &Gone) {
+        let Some((_, numbers)) = self.numbers.get_mut(&one.space) else {
+            return;
+        };
+        numbers.insert(one.number);
+        self.versions.insert((one.space, one.version));
+        let of_version = |kind| key::of_version(kind, &one.space, one.version);
+        self.prefixes
+            .extend([key::UNIT, key::CHUNK].map(of_version));
     }
 
     fn are_in(&self, row: &RowEntry) -> bool {
@@ -198,6 +213,7 @@ impl Traces {
             return false;
         };
         match row.key.first() {
+            Some(kind) if key::OF_SPACE.contains(kind) && self.is_of_forgotten(&row.key) => true,
             Some(&(key::UNIT | key::CHUNK)) => {
                 key::read_version(&row.key).is_some_and(|of| self.versions.contains(&of))
             }
@@ -205,6 +221,10 @@ impl Traces {
             Some(&key::POSTING) => self.are_in_posting(&row.key, value),
             _ => false,
         }
+    }
+
+    fn is_of_forgotten(&self, key: &[u8]) -> bool {
+        key::read_space(&key[1..]).is_some_and(|space| self.forgotten.contains(&space))
     }
 
     fn are_in_vector(&self, key: &[u8], value: &[u8]) -> bool {
@@ -218,6 +238,10 @@ impl Traces {
         let Some((dimensions, gone)) = space.and_then(|space| self.numbers.get(&space)) else {
             return false;
         };
+        if *dimensions == 0 {
+            // Where no vector is known of nothing tells whose they are, and none belongs there.
+            return true;
+        }
         let codes = Codes::read(value, *dimensions).unwrap_or_default();
         codes.numbers.iter().any(|number| gone.contains(number))
     }

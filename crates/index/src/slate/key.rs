@@ -45,9 +45,9 @@ pub const POSTING: u8 = 0x25;
 pub const COLD: u8 = 0x26;
 pub const REUSE: u8 = 0x30;
 
-/// Every kind that lies under a space.
-pub const OF_SPACE: [u8; 10] = [
-    VERSION, UNIT, CHUNK, SPACE, VECTOR, DELETED, CENTROID, COUNT, POSTING, COLD,
+/// Every kind that lies under a space, but for what says what the space is.
+pub const OF_SPACE: [u8; 9] = [
+    VERSION, UNIT, CHUNK, VECTOR, DELETED, CENTROID, COUNT, POSTING, COLD,
 ];
 
 const SPACE_BYTES: usize = 48;

@@ -208,7 +208,8 @@ impl Codes {
         while let Some((version, rest)) = bytes.split_first() {
             let (count, rest) = rest.split_first_chunk::<4>()?;
             let count = u32::from_le_bytes(*count) as usize;
-            if *version != VERSION || rest.len() < count * (16 + width) {
+            // Without a width there are no entries, and so no block of them.
+            if width == 0 || *version != VERSION || rest.len() < count * (16 + width) {
                 return None;
             }
             let (numbers, rest) = rest.split_at(count * 16);
@@ -361,6 +362,7 @@ mod tests {
         }
         assert_eq!(Codes::read(&bytes, 70).as_ref(), Some(&whole));
         assert_eq!(Codes::read(&bytes[..bytes.len() - 1], 70), None);
+        assert_eq!(Codes::read(&bytes, 0), None);
         let picked = whole.pick(&[50, 3]);
         assert_eq!(
             (picked.ids[0], picked.ids[1]),

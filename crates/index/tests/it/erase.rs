@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use index::{Error, Flush, Gone, Index, IndexedChunk, Settings};
+use index::{Error, Flush, Gone, Index, IndexedChunk, Scope, Settings};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use testkit::holding;
 
 use crate::kit::{chunk, live, open, open_with, place, replace, space, version};
+use crate::sweep::{SPACE, spoil_at};
 
 /// A word of one version.
 const MARK: &str = "zqxjkvw7hb3f9d";
@@ -137,6 +138,55 @@ async fn what_is_erased_is_in_no_file() {
     assert!(index.erase(&[gone]).await.unwrap() > 0);
     index.close().await.unwrap();
     all_but_the_marked_answer(&open_with(folder, settings()).await).await;
+}
+
+/// As after a switch of generations: versions of the old one are purged, whose postings nobody can
+/// read any more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_erased_of_a_forgotten_space_is_in_no_file_nor_is_the_rest_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let index = open_with(folder, settings()).await;
+    for number in (0..VERSIONS).filter(|number| *number != MARKED) {
+        write(&index, number).await;
+    }
+    // The first table has postings and nothing of the version, the last says that they are gone.
+    index.close().await.unwrap();
+    let index = open_with(folder, settings()).await;
+    write(&index, MARKED).await;
+    index.close().await.unwrap();
+    let index = open_with(folder, settings()).await;
+    let forgotten = index.forget_space(Scope::Generation(space(1))).await;
+    forgotten.unwrap().durable().await.unwrap();
+    assert!(!holding(folder, MARK.as_bytes()).is_empty());
+
+    let gone = Gone {
+        space: space(1),
+        version: version(MARKED),
+        number: MARKED,
+    };
+    assert!(index.erase(&[gone]).await.unwrap() > 0);
+    assert_eq!(holding(folder, MARK.as_bytes()), Vec::<PathBuf>::new());
+    for number in 0..VERSIONS {
+        assert_eq!(holding_vectors(folder, number), Vec::<PathBuf>::new());
+    }
+    index.close().await.unwrap();
+}
+
+/// Nothing then tells how long its vectors are, and so what its postings hold.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_called_erased_of_a_space_that_cannot_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open_with(folder.path(), settings()).await;
+    write(&index, 0).await;
+    write(&index, MARKED).await;
+    let gone = forget(&index, MARKED).await;
+    index.close().await.unwrap();
+    spoil_at(folder.path(), SPACE, 0).await;
+    let index = open_with(folder.path(), settings()).await;
+    let told = index.erase(&[gone]).await.unwrap_err();
+    assert!(matches!(told, Error::Corrupt { .. }), "{told}");
+    index.close().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
