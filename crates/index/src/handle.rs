@@ -282,7 +282,7 @@ async fn read_space(view: &DbSnapshot, space: Space) -> Result<SpaceGuard, Error
     let bytes = store::get(view, key::of_space(key::SPACE, &space)).await?;
     let record = bytes.map(|bytes| SpaceRecord::read(&bytes)).transpose()?;
     Ok(record.map_or(SpaceGuard::default(), |record| SpaceGuard {
-        forgotten: record.forgotten,
+        forgotten: record.is_gone(),
         dimensions: record.dimensions as usize,
     }))
 }

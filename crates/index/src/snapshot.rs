@@ -387,7 +387,8 @@ impl Snapshot {
     }
 
     /// Reads a space record by record, to find what is wrong with it. Refused if the space was
-    /// forgotten since: its text is read from files, and they went with it.
+    /// forgotten since: its text is read from files, and they went with it. So it is of one that
+    /// is being forgotten.
     pub async fn audit(&self, space: Space) -> Result<SpaceAudit, Error> {
         SpaceAudit::begin(self.clone(), space).await
     }

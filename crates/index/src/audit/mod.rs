@@ -140,6 +140,9 @@ pub struct SpaceAudit {
 impl SpaceAudit {
     pub(crate) async fn begin(snapshot: Snapshot, space: Space) -> Result<Self, Error> {
         let vectors = Vectors::read(&snapshot, space).await?;
+        if vectors.are_being_forgotten() {
+            return Err(Error::ForgottenSpace);
+        }
         let texts = Texts::read(&snapshot, space).await?;
         let reuse = Reuse::read(&snapshot, space).await?;
         Ok(Self {

@@ -8,7 +8,7 @@ use model::{ChunkId, VersionId};
 use super::{Fault, What};
 use crate::Error;
 use crate::place::Space;
-use crate::slate::record::VectorRecord;
+use crate::slate::record::{Stand, VectorRecord};
 use crate::slate::store::{self, Rows};
 use crate::slate::{key, seal};
 use crate::snapshot::Snapshot;
@@ -68,6 +68,11 @@ impl Vectors {
         }
         let finds = snapshot.finds(&self.view, id).await?;
         Ok((!finds).then_some(What::VectorUnfindable))
+    }
+
+    /// Whether the rows of the space are not all there any more, and nothing wrong with that.
+    pub fn are_being_forgotten(&self) -> bool {
+        self.view.record.stand == Stand::BeingForgotten
     }
 
     /// Ids given out so far are below this.

@@ -185,7 +185,7 @@ impl Traces {
 
     /// What a space was is not known any more once it is forgotten, nor does it matter.
     fn add_space(&mut self, space: Space, record: &SpaceRecord) {
-        if record.forgotten {
+        if record.is_gone() {
             let prefixes = key::OF_SPACE.map(|kind| key::of_space(kind, &space));
             self.prefixes.extend(prefixes);
             self.forgotten.insert(space);

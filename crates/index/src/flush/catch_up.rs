@@ -98,6 +98,8 @@ async fn catch_up_space(
     };
     // Whoever comes to the space is told so; the others are to be opened.
     let wanted = match SpaceRecord::read(&bytes) {
+        // Its text goes with it.
+        Ok(record) if record.is_gone() => return Ok(()),
         Ok(record) => record.text_flush,
         Err(error) => {
             tracing::warn!(%space, %error, "a text index is not caught up");

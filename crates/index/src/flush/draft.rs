@@ -14,7 +14,7 @@ use crate::flush::Store;
 use crate::flush::texts::{TextWork, Tokens, tokenize};
 use crate::place::{IndexedChunk, Scope, Space};
 use crate::slate::record::{
-    Changed, ChunkRecord, Meta, SpaceRecord, UnitRecord, VectorRecord, VersionRecord,
+    Changed, ChunkRecord, Meta, SpaceRecord, Stand, UnitRecord, VectorRecord, VersionRecord,
 };
 use crate::slate::store::{self, FORMAT, Rows};
 use crate::slate::{key, seal};
@@ -78,6 +78,9 @@ impl<'a> Draft<'a> {
         for scope in &delta.forgotten {
             self.forget_scope(scope).await?;
         }
+        for space in delta.spaces.keys() {
+            self.go_on_forgetting(delta, space).await?;
+        }
         for (space, compaction) in &delta.compactions {
             if !self.is_forgotten(delta, space).await? {
                 self.edit(space).await?;
@@ -106,7 +109,7 @@ impl<'a> Draft<'a> {
     /// What is forgotten is not edited: the space would be written down again over the fact, as
     /// it was before this flush.
     async fn is_forgotten(&self, delta: &Pending, space: &Space) -> Result<bool, Error> {
-        Ok(delta.forgets(space) || self.base.view(*space).await?.record.forgotten)
+        Ok(delta.forgets(space) || self.base.view(*space).await?.record.is_gone())
     }
 
     async fn edit(&mut self, space: &Space) -> Result<&mut SpaceEdit, Error> {
@@ -408,7 +411,23 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
+    /// Whoever removes anything from a space whose forgetting was cut off is told that it is gone
+    /// once all of it is.
+    async fn go_on_forgetting(&mut self, delta: &Pending, space: &Space) -> Result<(), Error> {
+        if delta.forgets(space) || !self.is_being_forgotten(space).await? {
+            return Ok(());
+        }
+        self.forget_space(space).await
+    }
+
+    async fn is_being_forgotten(&self, space: &Space) -> Result<bool, Error> {
+        let record = &self.base.view(*space).await?.record;
+        Ok(record.stand == Stand::BeingForgotten)
+    }
+
     async fn forget_space(&mut self, space: &Space) -> Result<(), Error> {
+        // With the first part, so that nobody takes what the others leave for all there was.
+        self.put_stand(space, Stand::BeingForgotten);
         let mut units = Rows::under(self.db(), &key::of_space(key::UNIT, space)).await?;
         let mut named = true;
         while let Some((key, bytes)) = units.next().await? {
@@ -433,14 +452,19 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
+    fn put_stand(&mut self, space: &Space, stand: Stand) {
+        let record = SpaceRecord::of_gone(stand).write();
+        self.batch.put(key::of_space(key::SPACE, space), record);
+    }
+
     fn take_out(&mut self, key: impl AsRef<[u8]>) {
         self.taken_out += key.as_ref().len() + DELETION;
         self.batch.delete(key);
     }
 
     /// Brings what was gathered to the store once it is much: all that a space holds may be more
-    /// than fits into memory. Only the flush itself says that the space is forgotten, so
-    /// whoever is cut off in between is told to forget it again.
+    /// than fits into memory. Each part says that the space is being forgotten, and only the flush
+    /// itself that it is, so whoever is cut off in between is told to forget it again.
     async fn write_ahead(&mut self) -> Result<(), Error> {
         if self.taken_out < self.store.settings.unflushed_bytes / 4 {
             return Ok(());
@@ -468,18 +492,10 @@ impl<'a> Draft<'a> {
             let view = edit.finish(self.flush, reading, compaction, &mut self.batch);
             views.push(Arc::new(view.await?));
         }
-        for space in &self.text.redo.removed {
-            let tombstone = SpaceRecord {
-                forgotten: true,
-                ..SpaceRecord::default()
-            };
-            self.batch
-                .put(key::of_space(key::SPACE, space), tombstone.write());
-            views.push(Arc::new(SpaceView::forgotten(
-                *space,
-                self.store.tag(*space),
-                self.flush,
-            )));
+        for space in self.text.redo.removed.clone() {
+            self.put_stand(&space, Stand::Forgotten);
+            let tag = self.store.tag(space);
+            views.push(Arc::new(SpaceView::forgotten(space, tag, self.flush)));
         }
         let meta = Meta {
             format: FORMAT,

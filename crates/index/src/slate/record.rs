@@ -65,9 +65,19 @@ pub struct VectorRecord {
     pub vector: Arc<[f32]>,
 }
 
+/// Whether a space is searched and written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Stand {
+    #[default]
+    Kept,
+    Forgotten,
+    /// Some of its rows are gone, and nobody reads the others any more.
+    BeingForgotten,
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SpaceRecord {
-    pub forgotten: bool,
+    pub stand: Stand,
     /// Zero until the first vector arrives.
     pub dimensions: u32,
     pub next_id: u32,
@@ -349,9 +359,37 @@ impl VectorRecord {
     }
 }
 
+impl Stand {
+    fn byte(self) -> u8 {
+        match self {
+            Self::Kept => 0,
+            Self::Forgotten => 1,
+            Self::BeingForgotten => 2,
+        }
+    }
+
+    fn from_byte(byte: u8) -> Option<Self> {
+        [Self::Kept, Self::Forgotten, Self::BeingForgotten]
+            .into_iter()
+            .find(|stand| stand.byte() == byte)
+    }
+}
+
 impl SpaceRecord {
+    /// What is left of a space that is forgotten, or about to be.
+    pub fn of_gone(stand: Stand) -> Self {
+        Self {
+            stand,
+            ..Self::default()
+        }
+    }
+
+    pub fn is_gone(&self) -> bool {
+        self.stand != Stand::Kept
+    }
+
     pub fn write(&self) -> Vec<u8> {
-        let head = Writer::new().u8(self.forgotten.into()).u32(self.dimensions);
+        let head = Writer::new().u8(self.stand.byte()).u32(self.dimensions);
         let ids = head.u32(self.next_id).u32(self.next_posting);
         let ids = ids.u32(self.clustered);
         let count = u8::try_from(self.languages.len()).expect("stemmers are a few dozen");
@@ -364,7 +402,7 @@ impl SpaceRecord {
     pub fn read(bytes: &[u8]) -> Result<Self, Error> {
         read("space", bytes, |r| {
             let mut record = Self {
-                forgotten: r.u8()? == 1,
+                stand: Stand::from_byte(r.u8()?)?,
                 dimensions: r.u32()?,
                 next_id: r.u32()?,
                 next_posting: r.u32()?,
@@ -494,7 +532,7 @@ mod tests {
     #[test]
     fn records_give_back_what_was_written() {
         let space = SpaceRecord {
-            forgotten: false,
+            stand: Stand::Kept,
             dimensions: 384,
             next_id: 9,
             next_posting: 2,
@@ -508,6 +546,11 @@ mod tests {
         let older = SpaceRecord::read(&written[..written.len() - 4]).unwrap();
         assert_eq!((older.clustered, older.clustered_next), (7, 7));
         assert_eq!(older.languages, space.languages);
+        for (byte, stand) in [(1, Stand::Forgotten), (2, Stand::BeingForgotten)] {
+            let gone = SpaceRecord::of_gone(stand);
+            assert_eq!(gone.write()[1], byte);
+            assert_eq!(SpaceRecord::read(&gone.write()).unwrap(), gone);
+        }
         let unit = UnitRecord {
             fence: 5,
             first_id: 3,

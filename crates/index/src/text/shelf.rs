@@ -33,7 +33,7 @@ use tantivy::Searcher;
 use crate::Error;
 use crate::error::Doing;
 use crate::place::Space;
-use crate::slate::record::SpaceRecord;
+use crate::slate::record::{SpaceRecord, Stand};
 use crate::slate::{key, store};
 use crate::text::Book;
 use crate::text::reading::reading;
@@ -141,7 +141,7 @@ impl Shelf {
     /// Whether a space's text is removed, or about to be: the store is told first.
     pub async fn has_forgotten(&self, db: &Db, space: Space) -> Result<bool, Error> {
         let view = db.snapshot().doing("take a snapshot")?;
-        Ok(read_record(&view, space).await?.forgotten)
+        Ok(read_record(&view, space).await?.stand == Stand::Forgotten)
     }
 
     pub fn folder(&self, space: &Space) -> PathBuf {
@@ -208,8 +208,8 @@ impl Shelf {
     async fn open_book(&self, db: &Db, space: Space) -> Result<Arc<Book>, Error> {
         let view = db.snapshot().doing("take a snapshot")?;
         let record = read_record(&view, space).await?;
-        if record.forgotten {
-            // Its folder went with it. Who still reads from before that shall not bring it back.
+        if record.is_gone() {
+            // Its folder goes with it. Who still reads from before that shall not bring it back.
             return Err(Error::ForgottenSpace);
         }
         let folder = self.folder(&space);

@@ -9,7 +9,7 @@ use tokio::sync::OnceCell;
 use crate::Error;
 use crate::place::Space;
 use crate::slate::key;
-use crate::slate::record::{self, SpaceRecord, VectorRecord, VersionRecord};
+use crate::slate::record::{self, SpaceRecord, Stand, VectorRecord, VersionRecord};
 use crate::slate::store::{self, Rows};
 use crate::vector::Cache;
 use crate::vector::bits::{Bits, Recent};
@@ -49,6 +49,11 @@ impl SpaceView {
             Some(bytes) => SpaceRecord::read(&bytes)?,
             None => SpaceRecord::default(),
         };
+        if record.is_gone() {
+            // Of one that is being forgotten some rows are there, and without the others no sense.
+            let gone = Self::forgotten(space, tag, flush);
+            return Ok(Self { record, ..gone });
+        }
         let deleted = bitmap(view, key::of_space(key::DELETED, &space)).await?;
         let cold = bitmap(view, key::of_space(key::COLD, &space)).await?;
         let table = Table::load(view, &space, record.dimensions as usize).await?;
@@ -73,10 +78,7 @@ impl SpaceView {
             space,
             tag,
             flush,
-            record: SpaceRecord {
-                forgotten: true,
-                ..SpaceRecord::default()
-            },
+            record: SpaceRecord::of_gone(Stand::Forgotten),
             deleted: Arc::default(),
             deleted_bits: Arc::default(),
             table: None,

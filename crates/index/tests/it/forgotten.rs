@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use index::{CompactReport, Error, Flush, Index, Receipt, Scope, Settings};
+use index::{CompactReport, Error, Flush, Index, Receipt, Scope, Settings, Space};
 
 use crate::kit::*;
-use crate::sweep::left;
+use crate::sweep::{POSTING, count, left};
 
 /// An index with a space so large that it has postings, and its removal not yet flushed.
 async fn forgetting(folder: &Path) -> Index {
@@ -103,35 +103,113 @@ fn in_parts() -> Settings {
 }
 
 const FOLDER: &str = "GRISTMILL_INDEX_FORGET_FOLDER";
+const POINT: &str = "GRISTMILL_INDEX_FORGET_CRASH_AT";
+const WHOLE_KB: &str = "GRISTMILL_INDEX_FORGET_WHOLE_KB";
 
-/// What the test below starts again as its own child; alone it has nothing to do.
+fn whole_kb() -> Scope {
+    let Space { tenant, kb, .. } = space(1);
+    Scope::Kb { tenant, kb }
+}
+
+/// What the tests below start again as their own child; alone it has nothing to do.
 #[tokio::test]
 async fn a_child_forgets_until_it_is_killed() {
-    let Ok(folder) = std::env::var(FOLDER) else {
+    let (Ok(folder), Ok(point)) = (std::env::var(FOLDER), std::env::var(POINT)) else {
         return;
     };
     let index = open_with(Path::new(&folder), in_parts()).await;
-    fill(&index).await;
-    durable::watch(Some("index.forget:after:3".parse().unwrap()));
-    forget(&index).await.unwrap().durable().await.unwrap();
+    if index.snapshot(Flush(0)).await.unwrap().flush() == Flush(0) {
+        fill(&index).await;
+    }
+    durable::watch(Some(point.parse().unwrap()));
+    let forgotten = match std::env::var(WHOLE_KB) {
+        Ok(_) => index.forget_space(whole_kb()).await,
+        Err(_) => forget(&index).await,
+    };
+    forgotten.unwrap().durable().await.unwrap();
     panic!("it was not forgotten in as many parts");
 }
 
-#[tokio::test]
-async fn a_space_whose_forgetting_was_cut_off_half_way_is_forgotten_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "forgotten::a_child_forgets_until_it_is_killed"])
-        .env(FOLDER, folder.path())
-        .output()
-        .unwrap();
+/// Has a process die after so many parts of a space, or of its whole knowledge base.
+fn cut_off(folder: &Path, parts: u32, whole_kb: bool) {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "forgotten::a_child_forgets_until_it_is_killed"]);
+    let point = format!("index.forget:after:{parts}");
+    child.env(FOLDER, folder).env(POINT, point);
+    if whole_kb {
+        child.env(WHOLE_KB, "1");
+    }
+    let child = child.output().unwrap();
     let said = String::from_utf8_lossy(&child.stdout);
     assert_eq!(child.status.code(), None, "{said}");
+}
 
-    let index = open_with(folder.path(), in_parts()).await;
+/// So many that some of its rows are gone, and so few that others are not.
+const SOME: u32 = 3;
+
+/// Nobody takes what is left for what there is, or for damage.
+async fn is_read_no_more(index: &Index) {
     assert!(!index.has_forgotten(space(1)).await.unwrap());
+    let snapshot = index.snapshot(Flush(0)).await.unwrap();
+    let audit = snapshot.audit(space(1)).await;
+    assert!(matches!(audit, Err(Error::ForgottenSpace)), "it is audited");
+    let (query, all) = ([1.0, 1.0, 1.0], live([0]));
+    let found = snapshot.search_vector(space(1), &query, &all, 3).await;
+    assert!(found.unwrap().is_empty());
+    let found = snapshot.search_text(space(1), "grain", &all, 3).await;
+    assert!(found.unwrap().is_empty());
+    let late = vec![chunk(0, "late", &query)];
+    let late = replace(index, place(space(1), 5, "u"), 1, late).await;
+    assert!(matches!(late, Err(Error::ForgottenSpace)), "{late:?}");
+    assert_eq!(snapshot.spaces().await.unwrap(), [space(1)].into());
+}
+
+#[tokio::test]
+async fn a_space_whose_forgetting_was_cut_off_is_read_no_more_and_forgotten_again() {
+    let folder = tempfile::tempdir().unwrap();
+    cut_off(folder.path(), SOME, false);
+    let index = open_with(folder.path(), in_parts()).await;
+    is_read_no_more(&index).await;
     forget(&index).await.unwrap().durable().await.unwrap();
     nothing_is_left(&index).await;
     index.close().await.unwrap();
     assert_eq!(left(folder.path()).await, (0, 0));
+}
+
+#[tokio::test]
+async fn a_space_whose_forgetting_was_cut_off_is_still_so_after_an_orderly_end() {
+    let folder = tempfile::tempdir().unwrap();
+    cut_off(folder.path(), SOME, false);
+    for _ in 0..2 {
+        let index = open_with(folder.path(), in_parts()).await;
+        is_read_no_more(&index).await;
+        index.compact(space(1), &live([0])).await.unwrap();
+        index.close().await.unwrap();
+    }
+}
+
+/// A purge of one of its versions has the rest go, too: without the whole nobody knows what is its.
+#[tokio::test]
+async fn whoever_forgets_a_version_of_a_space_whose_forgetting_was_cut_off_ends_it() {
+    let folder = tempfile::tempdir().unwrap();
+    cut_off(folder.path(), SOME, false);
+    let index = open_with(folder.path(), in_parts()).await;
+    let gone = index.forget(space(1), version(0)).await.unwrap();
+    gone.durable().await.unwrap();
+    nothing_is_left(&index).await;
+    index.close().await.unwrap();
+    assert_eq!(left(folder.path()).await, (0, 0));
+}
+
+/// After so many parts nothing but vectors and postings was left to go.
+#[tokio::test]
+async fn a_knowledge_base_whose_forgetting_was_cut_off_is_found_and_forgotten_again() {
+    let folder = tempfile::tempdir().unwrap();
+    cut_off(folder.path(), 12, true);
+    let index = open_with(folder.path(), in_parts()).await;
+    let forgotten = index.forget_space(whole_kb()).await;
+    forgotten.unwrap().durable().await.unwrap();
+    nothing_is_left(&index).await;
+    index.close().await.unwrap();
+    assert_eq!(count(folder.path(), POSTING).await, 0);
 }

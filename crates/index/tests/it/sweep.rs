@@ -12,6 +12,7 @@ const UNIT: u8 = 0x11;
 pub const CHUNK: u8 = 0x12;
 pub const SPACE: u8 = 0x20;
 pub const VECTOR: u8 = 0x21;
+pub const POSTING: u8 = 0x25;
 const REUSE: u8 = 0x30;
 
 async fn db(folder: &Path) -> Db {
@@ -62,6 +63,14 @@ pub async fn left(folder: &Path) -> (usize, usize) {
     let left = (keys(&db, VECTOR).await.len(), keys(&db, REUSE).await.len());
     db.close().await.unwrap();
     left
+}
+
+/// Records of one kind.
+pub async fn count(folder: &Path, kind: u8) -> usize {
+    let db = db(folder).await;
+    let count = keys(&db, kind).await.len();
+    db.close().await.unwrap();
+    count
 }
 
 #[tokio::test]
