@@ -429,7 +429,8 @@ impl<'a> Draft<'a> {
         // With the first part, so that nobody takes what the others leave for all there was.
         self.put_stand(space, Stand::BeingForgotten);
         let mut units = Rows::under(self.db(), &key::of_space(key::UNIT, space)).await?;
-        let mut named = true;
+        // What was taken away before a cut may have been a chunk that did not say all.
+        let mut named = !self.is_being_forgotten(space).await?;
         while let Some((key, bytes)) = units.next().await? {
             let mut chunks = key.to_vec();
             chunks[0] = key::CHUNK;
@@ -438,7 +439,7 @@ impl<'a> Draft<'a> {
             self.write_ahead().await?;
         }
         if !named {
-            self.sweep_reuse(space, &RoaringBitmap::new()).await?;
+            self.forget_reuse(space).await?;
         }
         self.edits.remove(space);
         for kind in key::OF_SPACE {
@@ -449,6 +450,18 @@ impl<'a> Draft<'a> {
             }
         }
         self.text.redo.removed.push(*space);
+        Ok(())
+    }
+
+    /// Removes what points at any vector of the space.
+    async fn forget_reuse(&mut self, space: &Space) -> Result<(), Error> {
+        let mut rows = Rows::under(self.db(), &key::reuse_in(space.tenant)).await?;
+        while let Some((key, _)) = rows.next().await? {
+            if key::read_reuse(&key).is_some_and(|(of, _)| of == *space) {
+                self.take_out(key);
+                self.write_ahead().await?;
+            }
+        }
         Ok(())
     }
 

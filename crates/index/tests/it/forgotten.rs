@@ -6,7 +6,7 @@ use std::process::Command;
 use index::{CompactReport, Error, Flush, Index, Receipt, Scope, Settings, Space};
 
 use crate::kit::*;
-use crate::sweep::{POSTING, count, left};
+use crate::sweep::{CHUNK, POSTING, count, left, spoil_at};
 
 /// An index with a space so large that it has postings, and its removal not yet flushed.
 async fn forgetting(folder: &Path) -> Index {
@@ -212,4 +212,21 @@ async fn a_knowledge_base_whose_forgetting_was_cut_off_is_found_and_forgotten_ag
     nothing_is_left(&index).await;
     index.close().await.unwrap();
     assert_eq!(count(folder.path(), POSTING).await, 0);
+}
+
+/// It does not say which vector is its, nor what would have that reused; and after the first part
+/// it is gone.
+#[tokio::test]
+async fn a_chunk_that_cannot_be_read_leaves_nothing_to_reuse_though_its_forgetting_was_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open_with(folder.path(), in_parts()).await;
+    fill(&index).await;
+    index.close().await.unwrap();
+    spoil_at(folder.path(), CHUNK, 1500).await;
+    cut_off(folder.path(), 1, false);
+    let index = open_with(folder.path(), in_parts()).await;
+    forget(&index).await.unwrap().durable().await.unwrap();
+    nothing_is_left(&index).await;
+    index.close().await.unwrap();
+    assert_eq!(left(folder.path()).await, (0, 0));
 }
