@@ -102,7 +102,7 @@ async fn what_is_under_way_goes_on_though_one_of_its_rows_says_otherwise() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_under_way_goes_on_though_a_row_says_it_is_another_documents() {
+async fn what_is_under_way_goes_on_though_a_row_says_it_is_anothers() {
     let pristine = library().await;
     let again = || {
         let mill = Mill::sqlite();
@@ -115,13 +115,16 @@ async fn what_is_under_way_goes_on_though_a_row_says_it_is_another_documents() {
     };
     // The other is looked at before it, or after it.
     for (its_own, other) in [("a.md", "b.md"), ("b.md", "a.md")] {
-        for (table, column) in [
-            ("document_versions", "id"),
-            ("ingestion_runs", "version_id"),
+        let other = format!("document_id = {}", of(other, "document_id"));
+        let nobodys = "tenant_id = randomblob(16)".to_owned();
+        for (table, column, says) in [
+            ("document_versions", "id", &other),
+            ("ingestion_runs", "version_id", &other),
+            ("ingestion_runs", "version_id", &nobodys),
+            ("work", "version_id", &nobodys),
         ] {
-            let (version, other) = (of(its_own, "id"), of(other, "document_id"));
-            let sql =
-                format!("UPDATE {table} SET document_id = {other} WHERE {column} = {version}");
+            let version = of(its_own, "id");
+            let sql = format!("UPDATE {table} SET {says} WHERE {column} = {version}");
             let mill = again();
             harm(&mill, &sql).await;
             assert!(!mill.run(&["verify"]).status.success(), "{sql}");

@@ -59,7 +59,7 @@ pub async fn mend<DB: Dialect>(
             Mend::Claim(job, version) => claim::<DB>(c, job, version).await?,
             Mend::Witness(version) => witness::write::<DB>(c, version).await?,
             Mend::Witnessed(version) => witnessed::row::<DB>(c, of, version).await?,
-            Mend::Work(version) => recreate::give_back::<DB>(c, of.1, version, now).await?,
+            Mend::Work(version) => recreate::give_back::<DB>(c, of, version, now).await?,
             Mend::Claims(version) => witnessed::claims::<DB>(c, of, version).await?,
             Mend::Removal(at) => removal::<DB>(c, of, at).await?,
             Mend::Noted => {

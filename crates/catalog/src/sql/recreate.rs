@@ -1,12 +1,13 @@
 //! A live run whose work is missing, or cannot be read, gets it back.
 
 use chrono::{DateTime, Utc};
-use model::{DocumentId, RunId, RunStatus, Step, VersionId};
+use model::{RunId, RunStatus, Step, VersionId};
 use sqlx::{AssertSqlSafe, query};
 use uuid::Uuid;
 
 use super::cells::Cells;
 use super::dialect::Dialect;
+use super::mend::Owner;
 use super::{Limits, Tx, end, versions, work};
 use crate::{Error, RunError, UnitRow, UnitState, Untouched, VersionState};
 
@@ -103,7 +104,7 @@ pub async fn replace_unreadable<DB: Dialect>(
 /// say they are of something else, go.
 pub async fn give_back<DB: Dialect>(
     c: &mut Tx<DB>,
-    document: DocumentId,
+    (tenant, document): Owner,
     version: VersionId,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
@@ -125,12 +126,12 @@ pub async fn give_back<DB: Dialect>(
     let mut queued = Vec::with_capacity(rows.len());
     for row in &rows {
         let cells = Cells::<DB>(row);
-        let owner = (
-            cells.get::<Uuid>("document_id")?,
-            cells.get::<Uuid>("run_id")?,
-        );
+        let says = |name, id| cells.get::<Uuid>(name).is_ok_and(|said| said == id);
+        let is_its_own = says("tenant_id", tenant.as_uuid())
+            && says("document_id", document.as_uuid())
+            && says("run_id", run);
         match work::read_step::<DB>(row) {
-            Ok(step) if owner == (document.as_uuid(), run) => queued.push(step),
+            Ok(step) if is_its_own => queued.push(step),
             _ => drop_row::<DB>(c, cells.get("id")?).await?,
         }
     }

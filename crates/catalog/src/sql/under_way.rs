@@ -68,8 +68,8 @@ async fn revive<DB: Dialect>(c: &mut Tx<DB>, run: Uuid, now: DateTime<Utc>) -> R
     Ok(())
 }
 
-/// What of its row cannot be read is written again, and of which document it is, or all where it is
-/// gone. Whose job it is in, its work tells. A generation that is being built is made of copies alone.
+/// What of its row cannot be read is written again, and whose it is, or all where it is gone. Whose
+/// job it is in, its work tells. A generation that is being built is made of copies alone.
 async fn write_again<DB: Dialect>(
     c: &mut Tx<DB>,
     one: &UnderWay,
@@ -78,7 +78,10 @@ async fn write_again<DB: Dialect>(
 ) -> Result<(), Error> {
     let spoilt = noted_runs::spoilt::<DB>(c, run).await?;
     // Whose it is, it can say wrongly and be read.
-    let wrong: BTreeSet<_> = spoilt.into_iter().chain(["document_id"]).collect();
+    let wrong: BTreeSet<_> = spoilt
+        .into_iter()
+        .chain(["tenant_id", "document_id"])
+        .collect();
     let set: Vec<_> = wrong
         .iter()
         .map(|name| format!("{name} = excluded.{name}"))
