@@ -64,10 +64,6 @@ pub fn clear(index: &Path) -> Result<(), Error> {
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "second names may go at any moment"
-)]
 fn stage_blocking(index: &Path, still: &Still) -> Result<Staged, Error> {
     let folder = folder_beside(index);
     for _ in 0..TRIES {
