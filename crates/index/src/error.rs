@@ -142,6 +142,20 @@ impl Error {
         }
     }
 
+    /// Of a merge of text, which reads whole files: what fails it, and is not the machine's, is in
+    /// them. A panic there is told as an error of the system.
+    pub(crate) fn of_merge(source: tantivy::TantivyError) -> Self {
+        match io_of(&source) {
+            Some(cause) if !is_of_files(cause) => Self::Text {
+                doing: "merge",
+                source: Arc::new(source),
+            },
+            _ => Self::SpoiltText {
+                why: source.to_string(),
+            },
+        }
+    }
+
     /// Whether files of a text index are not what was written, or not there: no fault of the
     /// machine that reads them.
     pub(crate) fn is_of_spoilt_text(&self) -> bool {
@@ -355,6 +369,19 @@ mod tests {
                 assert!(passes, "{number}: {error:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_merge_that_fails_is_of_the_text_unless_the_machine_lacks_something() {
+        use tantivy::TantivyError as Of;
+        let panicked = Of::SystemError("Merge thread panicked: an end that is none".to_owned());
+        let read = Of::from(io::Error::other("a column of no kind"));
+        for error in [panicked, read].map(Error::of_merge) {
+            let lasts = error.is_of_spoilt_text() && !error.is_transient();
+            assert!(lasts, "{error:?}");
+        }
+        let full = Error::of_merge(io::Error::from_raw_os_error(28).into());
+        assert!(full.is_transient() && !full.is_of_spoilt_text(), "{full:?}");
     }
 
     /// An error that names a path, over the machine's.

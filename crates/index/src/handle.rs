@@ -231,7 +231,15 @@ impl Index {
             return Ok(());
         }
         let Store { shelf, db, .. } = &*self.store;
-        self.store.told(shelf.reclaim(db, space).await)
+        match self.store.told(shelf.reclaim(db, space).await) {
+            // Made again from the store it has nothing in it that was forgotten. A flush does that:
+            // it alone knows that nobody writes there.
+            Err(error) if error.is_of_spoilt_text() => {
+                tracing::warn!(%space, %error, "a text index is made again");
+                self.rebuild_text(space).await?.durable().await.map(drop)
+            }
+            reclaimed => reclaimed,
+        }
     }
 
     /// How writes and flushes fare.

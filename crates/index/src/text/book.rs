@@ -269,29 +269,33 @@ impl Book {
 
     /// Rewrites segments that hold deleted chunks and removes files nobody needs: what was taken
     /// out is in none of them afterwards. Answers with the searcher handed out until now, which
-    /// holds the old files, and with that of the new.
+    /// holds the old files, and with that of the new. Where a segment cannot be read, what was taken
+    /// out of it stays until the text is made again.
     pub fn reclaim(&self) -> Result<(Searcher, Searcher), Error> {
         self.settle()?;
-        let deleting = |segment: &&tantivy::SegmentReader| segment.num_deleted_docs() > 0;
-        self.with_writer(|writer| {
-            for _ in 0..RECLAIM_TRIES {
-                self.reader.reload().doing("reload")?;
-                let searcher = self.reader.searcher();
-                let segments = searcher.segment_readers().iter().filter(deleting);
-                let spoilt: Vec<_> = segments.map(tantivy::SegmentReader::segment_id).collect();
-                if spoilt.is_empty() {
-                    let collected = writer.garbage_collect_files().wait();
-                    collected.doing("collect garbage")?;
-                    return Ok((self.hand_out_from_now(searcher.clone()), searcher));
-                }
-                match writer.merge(&spoilt).wait() {
-                    // Tantivy's own merging rewrote some of them meanwhile: look again.
-                    Ok(_) | Err(TantivyError::InvalidArgument(_)) => {}
-                    Err(error) => return Err(error).doing("reclaim"),
-                }
+        // What lies there was never read whole, and anybody may have changed it.
+        self.with_writer(|writer| read(|| self.rewrite(writer)))
+    }
+
+    fn rewrite(&self, writer: &mut IndexWriter) -> Result<(Searcher, Searcher), Error> {
+        let deleting = |segment: &&SegmentReader| segment.num_deleted_docs() > 0;
+        for _ in 0..RECLAIM_TRIES {
+            self.reader.reload().doing("reload")?;
+            let searcher = self.reader.searcher();
+            let segments = searcher.segment_readers().iter().filter(deleting);
+            let spoilt: Vec<_> = segments.map(SegmentReader::segment_id).collect();
+            if spoilt.is_empty() {
+                let collected = writer.garbage_collect_files().wait();
+                collected.doing("collect garbage")?;
+                return Ok((self.hand_out_from_now(searcher.clone()), searcher));
             }
-            Err(Error::NotErased)
-        })
+            match writer.merge(&spoilt).wait() {
+                // Tantivy's own merging rewrote some of them meanwhile: look again.
+                Ok(_) | Err(TantivyError::InvalidArgument(_)) => {}
+                Err(error) => return Err(Error::of_merge(error)),
+            }
+        }
+        Err(Error::NotErased)
     }
 
     /// Waits for merges under way: they write what they read when they began.

@@ -467,3 +467,50 @@ async fn a_damaged_column_of_a_text_index_stops_nothing() {
         index.close().await.unwrap();
     }
 }
+
+/// Copies of a folder, in each of which a part of one file of the text is others' bytes.
+fn with_spoilt_parts<'a>(
+    whole: &'a Path,
+    name_end: &str,
+) -> impl Iterator<Item = (usize, tempfile::TempDir)> + 'a {
+    const PART: usize = 32;
+    let file = ending(&whole.join("text"), name_end).expect("there is one");
+    let bytes = std::fs::read(&file).unwrap();
+    (0..bytes.len()).step_by(PART).map(move |at| {
+        let there = tempfile::tempdir().unwrap();
+        copy(whole, there.path());
+        let mut bytes = bytes.clone();
+        for (n, byte) in bytes.iter_mut().skip(at).take(PART).enumerate() {
+            *byte = byte.wrapping_mul(31).wrapping_add(n as u8 ^ 0xa5);
+        }
+        let file = there.path().join(file.strip_prefix(whole).unwrap());
+        std::fs::write(file, bytes).unwrap();
+        (at, there)
+    })
+}
+
+/// Merging reads whole files, of which nobody has read most before. It takes what was forgotten out
+/// of them, and where it cannot, they are made again without.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_spoilt_text_keeps_nothing_from_being_compacted() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open_with(folder.path(), settings()).await;
+    // All in one file, of which too little is taken out for it to be merged unasked.
+    let mut last = None;
+    for number in 0..5 {
+        let place = place(space(1), number, "u");
+        last = Some(replace(&index, place, 1, chunks(FIRST)).await.unwrap());
+    }
+    last.unwrap().durable().await.unwrap();
+    let forgotten = index.forget(space(1), version(0)).await.unwrap();
+    forgotten.durable().await.unwrap();
+    index.close().await.unwrap();
+    for name_end in ["store", "idx", "term"] {
+        for (at, there) in with_spoilt_parts(folder.path(), name_end) {
+            let index = open_with(there.path(), settings()).await;
+            let compacted = index.compact(space(1), &live(0..9)).await;
+            assert!(compacted.is_ok(), "{name_end}, byte {at}: {compacted:?}");
+            index.close().await.unwrap();
+        }
+    }
+}
