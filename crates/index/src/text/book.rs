@@ -400,6 +400,9 @@ pub fn unit_term(version: VersionId, unit: &UnitName) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::search::{Statistics, search};
+    use crate::text::words;
+    use crate::vector::bits::Bits;
 
     /// Each commit by a writer of its own, as one killed process after another makes them:
     /// segments nobody merged are merged beside the last one's commit.
@@ -427,6 +430,29 @@ mod tests {
         }
         let book = Book::open(folder.path()).expect("it opens");
         assert_eq!(book.searcher().num_docs(), left as u64);
+    }
+
+    /// Every entry has one when it is written.
+    #[test]
+    fn an_entry_that_says_no_id_is_a_fault_of_the_files() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let book = Book::open(folder.path()).expect("it opens");
+        let mut nameless = TantivyDocument::new();
+        nameless.add_u64(FIELDS.number, 0);
+        nameless.add_text(FIELDS.body, "mill");
+        let written = book.with_writer(|writer| writer.add_document(nameless).doing("add"));
+        written.expect("it is added");
+        let other = doc(1, VersionId::from_uuid(uuid::Uuid::nil()));
+        let searcher = book.commit(1, &[], &[other]).expect("it commits");
+
+        let asked = words::of_query(&["en".to_owned()], "mill");
+        let live = Bits::from(&[0, 1].into_iter().collect());
+        let all = Statistics {
+            chunks: 2,
+            words: 2,
+        };
+        let error = search(&searcher, &asked, &live, all, 9).expect_err("it has no id");
+        assert!(error.is_of_spoilt_text(), "{error}");
     }
 
     #[test]

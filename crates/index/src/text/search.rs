@@ -139,7 +139,9 @@ fn score(
         let value = column
             .first(doc)
             .and_then(|value| u32::try_from(value).ok());
-        value.ok_or_else(|| Error::corrupt("text entry", "it has no id or number"))
+        value.ok_or_else(|| Error::SpoiltText {
+            why: "an entry has no id or number".to_owned(),
+        })
     };
     let scored = scores.iter().enumerate().filter(|(_, score)| **score > 0.0);
     for (doc, score) in scored {
