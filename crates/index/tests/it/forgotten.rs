@@ -23,7 +23,7 @@ async fn forget(index: &Index) -> Result<Receipt, Error> {
 async fn fill(index: &Index) {
     let near = |n: u32| [1.0, n as f32 / 100.0, (n % 7) as f32];
     let chunks = (0..3000).map(|n| chunk(n, "grain", &near(n))).collect();
-    let written = replace(&index, place(space(1), 0, "u"), 1, chunks).await;
+    let written = replace(index, place(space(1), 0, "u"), 1, chunks).await;
     written.unwrap().durable().await.unwrap();
 }
 
