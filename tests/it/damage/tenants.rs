@@ -1,11 +1,15 @@
 //! Whoever has the data folder is told of every tenant in it; whoever asks the server, of their
 //! own.
 
+use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 
-use super::under_way::harm;
+use super::under_way::{OPEN, harm};
 use crate::api::served::Served;
 use crate::mill::{Catalog, Folder, Mill, path, text};
+use crate::server::Server;
 
 /// Two tenants with a document each; a token of the second's admin, and its version.
 async fn two_tenants() -> (Served, String, String) {
@@ -76,23 +80,62 @@ async fn the_command_line_verifies_and_repairs_every_tenant_and_the_api_only_the
     assert_eq!(told["digest"], before["digest"]);
 }
 
+const OTHER: &str = "(SELECT id FROM tenants WHERE name <> 'default')";
+
+/// The tables that say whose a row is, and which of their rows are made the other's.
+const ROWS: [&str; 7] = [
+    "knowledge_bases WHERE name = 'second'",
+    "jobs WHERE TRUE",
+    // Of a document that answers, of one that failed and of one under way.
+    "documents WHERE kb_id = (SELECT id FROM knowledge_bases WHERE name = 'second')",
+    "document_versions WHERE kb_id = (SELECT id FROM knowledge_bases WHERE name = 'second')",
+    "ingestion_runs WHERE kb_id = (SELECT id FROM knowledge_bases WHERE name = 'second')",
+    "activations WHERE kb_id = (SELECT id FROM knowledge_bases WHERE name = 'second')",
+    "work WHERE TRUE",
+];
+
+/// By a name the other tenant has not.
+async fn second_knowledge_base(mill: &Mill) {
+    let folder = Folder::of(&[
+        ("c.md", "# C\n\nThe race is dry.\n"),
+        ("d.pdf", "%PDF-1.7 and nothing more"),
+    ]);
+    let told = mill.run(&["ingest", path(folder.path()), "--kb", "second"]);
+    assert!(!told.status.success(), "one cannot be read");
+    let server = Server::spawn(mill, &["--no-workers"], &OPEN);
+    let file = Part::text("# E\n\nThe sluice is shut.\n").file_name("e.md");
+    let form = Form::new().text("kb", "second").part("file", file);
+    server.upload(form).await;
+}
+
+/// How many rows of each table are the other's.
+async fn others(mill: &Mill) -> Vec<i64> {
+    let options = SqliteConnectOptions::new().filename(mill.data().join("catalog.db"));
+    let mut sqlite = options.connect().await.unwrap();
+    let mut counts = Vec::new();
+    for row in ROWS {
+        let (table, _) = row.split_once(' ').unwrap();
+        let sql = format!("SELECT count(*) FROM {table} WHERE tenant_id = {OTHER}");
+        let count = sqlx::query_scalar(AssertSqlSafe(sql));
+        counts.push(count.fetch_one(&mut sqlite).await.unwrap());
+    }
+    sqlite.close().await.unwrap();
+    counts
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_row_that_says_it_is_another_tenants_goes_back_to_its_own() {
     let (served, ..) = two_tenants().await;
     let mill = served.stop();
-    // By a name the other tenant has not.
-    let folder = Folder::of(&[("c.md", "# C\n\nThe race is dry.\n")]);
-    mill.ok(&["ingest", path(folder.path()), "--kb", "second"]);
-    let digest = mill.digest();
-    let rows = ["knowledge_bases WHERE name = 'second'", "jobs WHERE TRUE"];
-    for row in rows {
+    second_knowledge_base(&mill).await;
+    let (digest, before) = (mill.digest(), others(&mill).await);
+    for row in ROWS {
         let (table, which) = row.split_once(' ').unwrap();
         // Looked at before the tenant it was taken from, and after it.
         for name in ["acme", "zinc"] {
-            let other = "(SELECT id FROM tenants WHERE name <> 'default')";
             let sqls = [
-                format!("UPDATE tenants SET name = '{name}' WHERE id = {other}"),
-                format!("UPDATE {table} SET tenant_id = {other} {which}"),
+                format!("UPDATE tenants SET name = '{name}' WHERE id = {OTHER}"),
+                format!("UPDATE {table} SET tenant_id = {OTHER} {which}"),
             ];
             for sql in &sqls {
                 harm(&mill, sql).await;
@@ -106,6 +149,7 @@ async fn a_row_that_says_it_is_another_tenants_goes_back_to_its_own() {
             }
             let told = mill.lines(&["repair", "--json"]).remove(0);
             assert_eq!(told["disagreements"], json!([]), "{row}: {told}");
+            assert_eq!(others(&mill).await, before, "{row}");
             // Nothing was noted that would be believed another time.
             mill.ok(&["repair"]);
             mill.ok(&["verify"]);

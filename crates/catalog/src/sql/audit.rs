@@ -1,8 +1,8 @@
 //! Rows as they are, gathered by the document they belong to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::{DocumentId, SourceUri, TenantId, VersionId};
+use model::{DocumentId, KbId, SourceUri, TenantId, VersionId};
 use sqlx::{QueryBuilder, query};
 use uuid::Uuid;
 
@@ -10,7 +10,7 @@ use super::audit_rows::{activation, head, page_size, pair, run, step, unit, vers
 use super::cells::Cells;
 use super::dialect::Dialect;
 use super::nameless::named;
-use super::{Tx, ledger, noted_removals, noted_runs, notes, witness, work};
+use super::{Tx, ledger, noted_kbs, noted_removals, noted_runs, notes, witness, work};
 use crate::{DocumentFacts, Dossier, Error, Held, Listed, Page, Witness};
 
 /// Documents read at a time.
@@ -229,6 +229,7 @@ async fn gather<DB: Dialect>(
     }
     parts::<DB>(c, tenant, ids, &mut found).await?;
     steps::<DB>(c, tenant, ids, &mut found).await?;
+    leave_to_other_tenants::<DB>(c, tenant, &mut found).await?;
     for dossier in found.values_mut() {
         leave_to_others::<DB>(c, dossier).await?;
     }
@@ -343,6 +344,19 @@ async fn notes<DB: Dialect>(
         let mine = mine.filter(|v| v.id == version);
         mine.for_each(|version| version.witness = Some(noted.clone()));
     }
+    Ok(())
+}
+
+/// Rows that say they are this tenant's, of documents in a knowledge base that was noted as another's:
+/// they are missed there, and put right with that.
+async fn leave_to_other_tenants<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    found: &mut Dossiers,
+) -> Result<(), Error> {
+    let kbs: BTreeSet<KbId> = found.values().filter_map(Dossier::kb).collect();
+    let others = noted_kbs::of_others::<DB>(c, tenant, kbs).await?;
+    found.retain(|_, dossier| dossier.kb().is_none_or(|kb| !others.contains(&kb)));
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 //! Written where a knowledge base is made; from then on whoever begins, switches or gives up a
 //! generation changes that part of the note.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use model::{GenerationId, KbId, TenantId};
@@ -149,6 +149,26 @@ async fn leave_to_others<DB: Dialect>(
         }
     }
     Ok(())
+}
+
+/// Which of some knowledge bases were noted as another tenant's, and not as this one's.
+pub async fn of_others<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    mut kbs: BTreeSet<KbId>,
+) -> Result<BTreeSet<KbId>, Error> {
+    for written in notes::of_owners::<DB, KbFacts>(c, &[tenant.as_uuid()]).await? {
+        if written.stands() {
+            kbs.remove(&KbId::from_uuid(written.of.1));
+        }
+    }
+    let mut others = BTreeSet::new();
+    for kb in kbs {
+        if notes::is_anothers::<DB, KbFacts>(c, of(tenant, kb)).await? {
+            others.insert(kb);
+        }
+    }
+    Ok(others)
 }
 
 fn unnoted(kb: KbId, now: Now<KbFacts>) -> NotedKb {

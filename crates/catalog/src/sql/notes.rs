@@ -104,14 +104,18 @@ fn found<DB: Dialect, T: Noted>(row: &DB::Row) -> Option<Written<T>> {
     })
 }
 
-/// Whether a note of this stands as another owner's, whose it is then.
+/// Whether a note of this stands as another tenant's, whose it is then. Asked of each that may be:
+/// notes are found by their owners.
 pub async fn is_anothers<DB: Dialect, T: Noted>(c: &mut Tx<DB>, of: Of) -> Result<bool, Error> {
-    let rows = query("SELECT * FROM witnesses WHERE kind = $1 AND subject = $2 AND owner <> $3")
-        .bind(T::KIND)
-        .bind(of.1)
-        .bind(of.0)
-        .fetch_all(c)
-        .await?;
+    let rows = query(
+        "SELECT * FROM witnesses WHERE kind = $1 AND subject = $2
+           AND owner IN (SELECT id FROM tenants WHERE id <> $3)",
+    )
+    .bind(T::KIND)
+    .bind(of.1)
+    .bind(of.0)
+    .fetch_all(c)
+    .await?;
     let mut all = rows.iter().filter_map(found::<DB, T>);
     Ok(all.any(|one| one.stands()))
 }

@@ -1,7 +1,7 @@
 //! Rows that say they are of another document or tenant are missed by their own, and the other makes
 //! nothing of them.
 
-use catalog::Mend;
+use catalog::{Mend, RunError, every};
 
 use crate::World;
 
@@ -65,5 +65,55 @@ pub async fn a_row_that_says_it_is_another_tenants_is_missed_by_its_own_alone(wo
             let jobs = catalog.miscounted_jobs(tenant).await.unwrap();
             assert_eq!(jobs, [], "{sql}");
         }
+    }
+}
+
+pub async fn a_document_is_no_other_tenants_whatever_one_of_its_rows_says(world: &World) {
+    let (catalog, now) = (&world.catalog, world.clock.now());
+    let other = catalog.create_tenant("zinc", now).await.unwrap().id;
+    world.admit("answers.txt", "one").await;
+    world.work_off().await;
+    world.admit("fails.txt", "two").await;
+    let error = RunError {
+        code: "oops".into(),
+        message: "it did not work".into(),
+        hint: None,
+    };
+    let claim = world.one().await;
+    let failed = catalog.set_aside(&claim, error, world.clock.now());
+    failed.await.unwrap();
+    world.admit("waits.txt", "three").await;
+    let whole = world.dossiers().await;
+    assert_eq!(whole.len(), 3);
+    for [away, back] in [
+        [
+            "UPDATE documents SET tenant_id = (SELECT id FROM tenants WHERE name = 'zinc')",
+            "UPDATE documents SET tenant_id = (SELECT id FROM tenants WHERE name <> 'zinc')",
+        ],
+        [
+            "UPDATE document_versions SET tenant_id = (SELECT id FROM tenants WHERE name = 'zinc')",
+            "UPDATE document_versions SET tenant_id = (SELECT id FROM tenants WHERE name <> 'zinc')",
+        ],
+        [
+            "UPDATE ingestion_runs SET tenant_id = (SELECT id FROM tenants WHERE name = 'zinc')",
+            "UPDATE ingestion_runs SET tenant_id = (SELECT id FROM tenants WHERE name <> 'zinc')",
+        ],
+        [
+            "UPDATE activations SET tenant_id = (SELECT id FROM tenants WHERE name = 'zinc')",
+            "UPDATE activations SET tenant_id = (SELECT id FROM tenants WHERE name <> 'zinc')",
+        ],
+        [
+            "UPDATE work SET tenant_id = (SELECT id FROM tenants WHERE name = 'zinc')",
+            "UPDATE work SET tenant_id = (SELECT id FROM tenants WHERE name <> 'zinc')",
+        ],
+    ] {
+        world.vandalise(away).await;
+        let others = every(|page| catalog.dossiers(other, page)).await.unwrap();
+        assert_eq!(others, [], "{away}");
+        let spoilt = world.dossiers().await;
+        assert_ne!(spoilt, whole, "{away}");
+        assert_eq!(spoilt.len(), 3, "{away}");
+        world.vandalise(back).await;
+        assert_eq!(world.dossiers().await, whole, "{away}");
     }
 }

@@ -204,6 +204,7 @@ promises! {
     noted::a_note_that_names_nobody_is_dropped,
     elsewhere::a_row_that_says_it_is_another_documents_is_missed_by_its_own_alone,
     elsewhere::a_row_that_says_it_is_another_tenants_is_missed_by_its_own_alone,
+    elsewhere::a_document_is_no_other_tenants_whatever_one_of_its_rows_says,
     renamed::a_version_or_a_run_gets_its_own_id_back,
     renamed::of_what_is_under_way_no_row_is_taken_for_another,
     renamed::a_job_gets_its_own_id_back_with_all_it_counted,
