@@ -159,6 +159,39 @@ fn what_a_switch_of_generations_left_behind_is_purged_too() {
     nothing_is_left(&mill, &marks);
 }
 
+/// Their versions are gone before the purge begins, and their runs are not; nor is how far a job
+/// had come that could not take it in any more.
+#[test]
+fn what_was_canceled_given_up_or_refused_before_does_not_name_it() {
+    let marks = Marks::new();
+    let (mill, folder) = library(&marks);
+    let jobs = mill.lines(&["jobs", "list", "--json"]);
+    let [_, _, first, _] = &jobs[..] else {
+        panic!("newest first: {jobs:?}")
+    };
+    mill.ok(&["jobs", "cancel", text(&first["job_id"])]);
+    mill.ok(&["generations", "build", "--target", "60", "--no-switch"]);
+    mill.ok(&["generations", "abandon"]);
+    folder.write(&marks.file(), &"It has grown. ".repeat(100_000));
+    let file = folder.file(&marks.file());
+    let refused = mill
+        .command(&["ingest", path(folder.path()), "--json"])
+        .env("GRISTMILL_UPLOAD_MAX_MB", "1")
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&refused.stdout);
+    assert!(told.contains("too large"), "{told}");
+
+    let purged = &mill.lines(&["documents", "purge", path(&file), "--yes", "--json"])[0];
+    assert_eq!(purged["versions"], 1, "{purged}");
+    assert_eq!(purged["residue"]["rows"], 0, "{purged}");
+    assert_eq!(purged["jobs_keeping_metadata"], 0, "{purged}");
+    for mark in [&marks.name, &marks.metadata] {
+        let files = holding(&mill.data(), mark.as_bytes());
+        assert_eq!(files, Vec::<PathBuf>::new(), "{mark}");
+    }
+}
+
 #[test]
 fn metadata_of_a_job_goes_with_the_last_document_that_came_by_it() {
     let marks = Marks::new();

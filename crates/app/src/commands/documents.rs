@@ -35,7 +35,8 @@ pub async fn run(config: &Config, args: &Documents) -> anyhow::Result<()> {
             ));
         }
         Some(DocumentAction::Purge { one, yes: true }) => {
-            act(client, one, "purge", &json!({})).await?;
+            let purged = act(client, one, "purge", &json!({})).await?;
+            nothing_is_left(&purged)?;
         }
     }
     session.close().await
@@ -133,12 +134,30 @@ fn columns<const N: usize>(rows: &Value, head: &[&str; N], fields: [&str; N]) ->
     table(head, &cells.collect::<Vec<_>>())
 }
 
-async fn act(client: &Client, one: &One, verb: &str, body: &Value) -> anyhow::Result<()> {
+async fn act(client: &Client, one: &One, verb: &str, body: &Value) -> anyhow::Result<Value> {
     let id = resolve(client, one).await?;
     let answer: Value = client
         .post(&format!("/v1/documents/{id}/{verb}"), body)
         .await?;
-    print(one, &answer)
+    print(one, &answer)?;
+    Ok(answer)
+}
+
+/// A script must not take a purge for done of which the scan at its end still finds something.
+fn nothing_is_left(purged: &Value) -> anyhow::Result<()> {
+    let kinds = purged["residue"].as_object().into_iter().flatten();
+    let left = kinds.filter(|(_, n)| n.as_u64() != Some(0));
+    let left: Vec<_> = left.map(|(kind, n)| format!("{kind}: {n}")).collect();
+    if left.is_empty() {
+        return Ok(());
+    }
+    Err(hinted(
+        format!(
+            "the document was purged, but something of it is left ({})",
+            left.join(", ")
+        ),
+        "this is a defect of gristmill: please report it with these numbers",
+    ))
 }
 
 fn print(one: &One, value: &Value) -> anyhow::Result<()> {
@@ -177,4 +196,17 @@ async fn resolve(client: &Client, one: &One) -> anyhow::Result<Uuid> {
             "`gristmill documents --all` lists them",
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_purge_that_leaves_something_fails_and_says_what() {
+        let purged = |rows: u64| json!({ "residue": { "rows": rows, "chunks": 0, "objects": 0 } });
+        assert!(nothing_is_left(&purged(0)).is_ok());
+        let said = nothing_is_left(&purged(2)).unwrap_err().to_string();
+        assert!(said.ends_with("(rows: 2)"), "{said}");
+    }
 }

@@ -526,7 +526,7 @@ pub struct ToldOf {
     /// Rows that speak of it alone.
     pub rows: u64,
     /// Jobs of its knowledge base that met what was purged, and keep what they were configured
-    /// with: they have not ended, or others came by them.
+    /// with, or how far they had come: they have not ended, or others came by them.
     pub jobs: u64,
 }
 

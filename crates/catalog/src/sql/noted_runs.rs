@@ -82,6 +82,15 @@ pub async fn forget_version<DB: Dialect>(
     Ok(())
 }
 
+/// Nothing of the document lives on: nothing tells of its runs.
+pub async fn forget_all<DB: Dialect>(c: &mut Tx<DB>, document: DocumentId) -> Result<(), Error> {
+    query("DELETE FROM run_witnesses WHERE document_id = $1")
+        .bind(document.as_uuid())
+        .execute(c)
+        .await?;
+    Ok(())
+}
+
 async fn of_document<DB: Dialect>(
     c: &mut Tx<DB>,
     document: DocumentId,

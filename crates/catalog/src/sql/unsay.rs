@@ -91,19 +91,21 @@ async fn met_by<DB: Dialect>(
         .collect()
 }
 
-/// The runs of a version that was purged keep when they were and how they ended.
+/// A run that was purged keeps when it was and how it ended.
+const NAMELESS: &str = "source_uri = $1, error_hint = NULL,
+    error_message = CASE WHEN error_code IS NULL THEN NULL ELSE $2 END";
+
+/// The runs of a version that is purged.
 pub async fn runs<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<(), Error> {
-    query(
-        "UPDATE ingestion_runs SET source_uri = $3, error_hint = NULL,
-             error_message = CASE WHEN error_code IS NULL THEN NULL ELSE $4 END
-         WHERE document_id = $1 AND version_id = $2",
-    )
-    .bind(version.document.as_uuid())
-    .bind(version.version.as_uuid())
-    .bind(SourceUri::purged().as_str())
-    .bind(WHY)
-    .execute(&mut *c)
-    .await?;
+    let sql =
+        format!("UPDATE ingestion_runs SET {NAMELESS} WHERE document_id = $3 AND version_id = $4");
+    query(AssertSqlSafe(sql))
+        .bind(SourceUri::purged().as_str())
+        .bind(WHY)
+        .bind(version.document.as_uuid())
+        .bind(version.version.as_uuid())
+        .execute(&mut *c)
+        .await?;
     noted_runs::forget_version::<DB>(c, version.document, version.version).await
 }
 
@@ -114,17 +116,20 @@ impl Called {
 
     /// When its versions' rows are gone: the words of all that outlives them.
     pub async fn unsay<DB: Dialect>(mut self, c: &mut Tx<DB>) -> Result<(), Error> {
-        self.jobs.sort_unstable();
-        self.jobs.dedup();
         let lives = query("SELECT id FROM documents WHERE id = $1")
             .bind(self.document.as_uuid())
             .fetch_optional(&mut *c)
             .await?;
         // Somebody has brought it anew meanwhile: what it is called is that one's.
         if lives.is_none() {
+            self.jobs.extend(self.tried_by::<DB>(c).await?);
+            self.unname_runs::<DB>(c).await?;
+            self.forget_shown::<DB>(c).await?;
             self.unname_uploads::<DB>(c).await?;
             self.unname_answers::<DB>(c).await?;
         }
+        self.jobs.sort_unstable();
+        self.jobs.dedup();
         for job in &self.jobs {
             self.note_in_job::<DB>(c, *job, lives.is_none()).await?;
         }
@@ -132,6 +137,49 @@ impl Called {
             self.unname_problems::<DB>(c).await?;
             self.forget_news::<DB>(c).await?;
         }
+        Ok(())
+    }
+
+    /// Jobs of which no version tells that they met it: what they brought is gone, or they could
+    /// not take it in, and how far they had come may be this very file.
+    async fn tried_by<DB: Dialect>(&self, c: &mut Tx<DB>) -> Result<Vec<Uuid>, Error> {
+        let rows = query(
+            "SELECT job_id FROM ingestion_runs WHERE document_id = $1 AND job_id IS NOT NULL
+             UNION SELECT p.job_id FROM job_problems p JOIN jobs j ON j.id = p.job_id
+             WHERE p.source_uri = $2 AND j.kb_id = $3",
+        )
+        .bind(self.document.as_uuid())
+        .bind(&self.uri)
+        .bind(self.kb)
+        .fetch_all(c)
+        .await?;
+        rows.iter()
+            .map(|row| Cells::<DB>(row).get("job_id"))
+            .collect()
+    }
+
+    /// Those too whose versions went before, with a canceled job or an abandoned generation.
+    async fn unname_runs<DB: Dialect>(&self, c: &mut Tx<DB>) -> Result<(), Error> {
+        let sql = format!("UPDATE ingestion_runs SET {NAMELESS} WHERE document_id = $3");
+        query(AssertSqlSafe(sql))
+            .bind(SourceUri::purged().as_str())
+            .bind(WHY)
+            .bind(self.document.as_uuid())
+            .execute(&mut *c)
+            .await?;
+        noted_runs::forget_all::<DB>(c, self.document).await
+    }
+
+    /// Other sources than the one it is said to be of may have shown it too.
+    async fn forget_shown<DB: Dialect>(&self, c: &mut Tx<DB>) -> Result<(), Error> {
+        query(
+            "DELETE FROM source_objects WHERE object_key = $1
+               AND source_id IN (SELECT id FROM ingestion_sources WHERE kb_id = $2)",
+        )
+        .bind(&self.uri)
+        .bind(self.kb)
+        .execute(c)
+        .await?;
         Ok(())
     }
 
@@ -359,13 +407,16 @@ pub async fn told_of<DB: Dialect>(
     .bind(uri.as_str())
     .bind(document.as_uuid());
     told.rows += Cells::<DB>(&shown.fetch_one(&mut *c).await?).count("n")?;
-    let rows = query("SELECT config FROM jobs WHERE purged AND kb_id = $1")
+    let rows = query("SELECT config, cursor FROM jobs WHERE purged AND kb_id = $1")
         .bind(kb.as_uuid())
         .fetch_all(c)
         .await?;
     for row in &rows {
-        let config: Value = Cells::<DB>(row).json("config")?;
-        told.jobs += u64::from(says_something(&config, uri.as_str()));
+        let row = Cells::<DB>(row);
+        let config: Value = row.json("config")?;
+        let cursor: Option<Value> = row.maybe_json("cursor").unwrap_or_default();
+        let stands_there = cursor.is_some_and(|cursor| cursor["after"] == uri.as_str());
+        told.jobs += u64::from(stands_there || says_something(&config, uri.as_str()));
     }
     Ok(told)
 }

@@ -176,6 +176,7 @@ promises! {
     operations::a_request_made_twice_is_answered_once,
     operations::a_purged_document_leaves_its_ledger_and_nothing_else,
     purge::what_outlives_a_purged_document_does_not_name_it,
+    purge::what_was_gone_before_a_purge_does_not_name_it_either,
     purge::what_came_since_a_purge_began_is_no_residue_of_it,
     operations::an_original_is_free_when_no_version_refers_to_it,
     operations::an_original_is_kept_for_a_run_that_never_answered,

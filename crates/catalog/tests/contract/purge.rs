@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use catalog::{Begun, Error, NewJob, NewUpload, Page, Problem, UploadEnd};
-use model::{ContentHash, JobId, RunStatus, SourceUri};
+use catalog::{
+    Begun, Error, JobClaim, Kb, NewJob, NewUpload, Page, Problem, Removing, RunFilter, UploadEnd,
+};
+use model::{ContentHash, DocumentId, JobId, RunStatus, SourceUri};
 use serde_json::{Value, json};
 
 use crate::World;
+use crate::generations::{begin, fill};
 
 impl World {
     /// A job that meets these files, and cannot read another.
@@ -27,6 +30,39 @@ impl World {
         }));
         catalog.admit_batch(&claim, batch, now).await.unwrap();
         job.id
+    }
+
+    async fn forget(&self, removing: &[Removing]) {
+        let ids: Vec<_> = removing.iter().map(|version| version.version).collect();
+        let forgotten = self.catalog.forget_versions(self.place.tenant, &ids);
+        forgotten.await.unwrap();
+    }
+
+    async fn purge(&self, document: DocumentId) {
+        let (catalog, tenant) = (&self.catalog, self.place.tenant);
+        let now = self.clock.pass(Duration::from_secs(1));
+        let removing = catalog.begin_purge(tenant, document, None, now).await;
+        self.forget(&removing.unwrap()).await;
+        catalog.scrub().await.unwrap();
+    }
+
+    async fn shows_mark(&self, text: &str) -> JobClaim {
+        let job = self.job(text).await;
+        self.bring(&job, &[("mark.txt", text)], true).await;
+        self.work_off().await;
+        job
+    }
+
+    /// Gives up what is being built, and forgets it as the janitor does.
+    async fn gives_up(&self, kb: &Kb) {
+        let (catalog, now) = (&self.catalog, self.clock.now());
+        let generation = kb.building_id().unwrap();
+        let given_up = catalog.abandon_generation(kb.tenant, kb.id, generation, now);
+        given_up.await.unwrap();
+        for retired in catalog.retired_generations().await.unwrap() {
+            let copies = catalog.never_served(&retired, 9).await.unwrap();
+            self.forget(&copies).await;
+        }
     }
 }
 
@@ -123,6 +159,45 @@ pub async fn what_outlives_a_purged_document_does_not_name_it(world: &World) {
         catalog.start_job(tenant, alone, now).await,
         Err(Error::Conflict { .. })
     ));
+}
+
+pub async fn what_was_gone_before_a_purge_does_not_name_it_either(world: &World) {
+    let (catalog, tenant, kb) = (&world.catalog, world.place.tenant, world.place.kb);
+    let uri = world.place.file("mark.txt", "", world.clock.now());
+    let uri = uri.source_uri;
+    let canceled = world.shows_mark("one").await;
+    world.shows_mark("two").await;
+    assert_eq!(world.cancel(&canceled).await, 1);
+    let building = begin(world).await;
+    assert_eq!(fill(world, &building).await, 1);
+    world.work_off().await;
+    world.gives_up(&building).await;
+    // It has grown too large since, and nothing came after it.
+    let refusing = world.job("refusing").await;
+    let mut batch = world.batch(&refusing, &[], true);
+    batch.cursor = json!({ "after": uri });
+    batch.problems.push(Problem {
+        source_uri: Some(uri.clone()),
+        message: "it is too large".into(),
+    });
+    let refused = catalog.admit_batch(&refusing, batch, world.clock.now());
+    refused.await.unwrap();
+
+    let version = world.answering().await[0];
+    let document = catalog.version(tenant, version).await.unwrap().document;
+    world.purge(document).await;
+    let told = catalog.told_of(tenant, document, Some((kb, uri))).await;
+    let told = told.unwrap();
+    assert_eq!((told.rows, told.jobs), (0, 0));
+    let runs = catalog.runs(tenant, RunFilter::default(), Page::first(9));
+    let runs = runs.await.unwrap().items;
+    let called: Vec<_> = runs.iter().map(|run| run.source_uri.as_str()).collect();
+    assert_eq!(called, ["purged://"; 3]);
+    let dossier = catalog.dossier(tenant, document).await.unwrap();
+    assert!(dossier.noted_runs.iter().all(|run| run.noted.is_none()));
+    assert_eq!(world.shown(&refusing).await.cursor, None);
+    let config = world.shown(&canceled).await.config;
+    assert_eq!(config, json!({ "purged": true }));
 }
 
 pub async fn what_came_since_a_purge_began_is_no_residue_of_it(world: &World) {
