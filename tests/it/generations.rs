@@ -296,6 +296,25 @@ fn an_ingest_after_the_switch_tells_of_what_it_skipped() {
     }
 }
 
+#[test]
+fn a_rollback_to_what_was_built_before_outlives_the_switch() {
+    let folder = Folder::of(&[("a.md", "# A\n\nThe quern is old.\n")]);
+    let mill = Mill::sqlite();
+    mill.ingest(folder.path());
+    let file = folder.file("a.md");
+    let history = &mill.lines(&["documents", "history", path(&file), "--json"])[0];
+    let old = text(&history["activations"][0]["version_id"]);
+    let build = ["generations", "build", "--target", "60"];
+    mill.ok(&[&build[..], &["--no-switch"]].concat());
+    folder.write("a.md", "# A\n\nThe quern is new.\n");
+    mill.ingest(folder.path());
+    mill.ok(&["documents", "rollback", path(&file), "--to", old]);
+    mill.ok(&build);
+    assert_eq!(outcomes(&mill.ingest(folder.path())), ["skipped"]);
+    let told = &mill.lines(&["verify", "--json"])[0];
+    assert_eq!(told["disagreements"], json!([]), "{told}");
+}
+
 /// What it replaced before the switch was never built, and is when it is to answer again.
 async fn a_cancel_after_the_switch_takes_nothing_of_another_job(mill: Mill) {
     let folder = Folder::of(&[

@@ -5,7 +5,7 @@ use model::{DocumentId, GenerationId, KbId, RunId, Step, TenantId, VersionId};
 use sqlx::{AssertSqlSafe, query};
 use uuid::Uuid;
 
-use super::activate::lock_document;
+use super::activate::{lock_document, lock_if_there, take_up};
 use super::cancel::removed;
 use super::cells::{Cells, json};
 use super::dialect::Dialect;
@@ -158,6 +158,7 @@ pub async fn rebuild_some<DB: Dialect>(
             next: None,
         });
     };
+    mirror_causes::<DB>(c, kb.tenant, (known.serving.id, building.id), now).await?;
     let room = i64::from(limit) - open_runs::<DB>(c, building.id).await?.cast_signed();
     if room <= 0 {
         return Ok(Rebuilt {
@@ -202,6 +203,52 @@ pub async fn rebuild_some<DB: Dialect>(
         begun: found.len() as u32,
         next,
     })
+}
+
+/// A document rolled back to bytes that are built already answers in both generations, and in
+/// the one being built for another cause: its version is opened there again. Else the rollback
+/// would end with the switch.
+async fn mirror_causes<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    (serving, building): (GenerationId, GenerationId),
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    for (document, _) in other_causes::<DB>(c, (serving, building)).await? {
+        lock_if_there::<DB>(c, tenant, document).await?;
+    }
+    // Another may have answered before it was locked.
+    for (_, version) in other_causes::<DB>(c, (serving, building)).await? {
+        let version = versions::one::<DB>(c, tenant, version).await?;
+        take_up::<DB>(c, &version, now).await?;
+    }
+    Ok(())
+}
+
+/// What the generation being built answers with as the serving one does, but for another cause.
+async fn other_causes<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (serving, building): (GenerationId, GenerationId),
+) -> Result<Vec<(DocumentId, VersionId)>, Error> {
+    let sql = format!(
+        "SELECT b.document_id, b.version_id FROM activations b
+         JOIN document_versions w ON w.id = b.version_id
+         WHERE b.generation_id = $2 AND b.closed_at IS NULL
+           AND EXISTS (SELECT 1 {SERVING} AND a.document_id = b.document_id
+               AND a.cause <> b.cause AND v.content_hash = w.content_hash)
+         ORDER BY b.document_id"
+    );
+    let rows = query(AssertSqlSafe(sql))
+        .bind(serving.as_uuid())
+        .bind(building.as_uuid())
+        .fetch_all(c)
+        .await?;
+    let read = |row| {
+        let row = Cells::<DB>(row);
+        let document = row.id("document_id", DocumentId::from_uuid)?;
+        Ok((document, row.id("version_id", VersionId::from_uuid)?))
+    };
+    rows.iter().map(read).collect()
 }
 
 /// The same bytes, to be admitted to another generation.
@@ -252,6 +299,7 @@ pub async fn switch<DB: Dialect>(
     // Before it is asked whether everything is built: a run that is not taken along has
     // ended by now, and what it activated is seen.
     take_along::<DB>(c, tenant, old, building, now).await?;
+    mirror_causes::<DB>(c, tenant, (old, generation), now).await?;
     alike::catch_up::<DB>(c, old, generation).await?;
     let built = Building {
         open_runs,

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use catalog::{Building, Error, GenerationSpec, Kb, LiveFilter, RunError, every};
+use catalog::{
+    ActivationCause, ActivationFile, Admitted, Building, Error, GenerationSpec, Kb, LiveFilter,
+    RunError, every,
+};
 use model::{ChunkPolicy, Strategy};
 
 use crate::World;
@@ -218,6 +221,64 @@ pub async fn a_rollback_holds_in_the_next_generation_too(world: &World) {
     world.work_off().await;
     assert_eq!(world.answering().await, [changed.version]);
     world.is_proven(first.document).await;
+}
+
+pub async fn a_rollback_to_what_is_built_already_holds_in_the_next_generation(world: &World) {
+    let mut first = Vec::new();
+    for name in ["a.txt", "b.txt"] {
+        first.push(world.admit(name, "one").await);
+    }
+    world.work_off().await;
+    let kb = begin(world).await;
+    assert_eq!(fill(world, &kb).await, 2);
+    world.work_off().await;
+    let back_to = async |name, one: &Admitted| {
+        world.admit(name, "two").await;
+        world.work_off().await;
+        let now = world.clock.pass(Duration::from_secs(1));
+        let (tenant, document) = (world.place.tenant, one.document);
+        let back = world
+            .catalog
+            .rollback(tenant, document, one.version, None, now);
+        back.await.unwrap();
+        assert_eq!(progress(world).await.built, 2);
+    };
+    back_to("a.txt", &first[0]).await;
+    assert_eq!(fill(world, &kb).await, 0, "nothing is missing");
+    assert_eq!(rolled_back(world, &first[0]).await, 2, "in both");
+    // No round comes between this one and the switch.
+    back_to("b.txt", &first[1]).await;
+    let ago = world.clock.now();
+    switch(world, &kb, false).await.unwrap();
+
+    let place = testkit::Place {
+        generation: kb.building_id().unwrap(),
+        ..world.place
+    };
+    let answering = world.answering().await;
+    let then = LiveFilter {
+        as_of: Some(ago),
+        ..LiveFilter::default()
+    };
+    assert_eq!(world.answering_in(then).await, answering);
+    for (name, one) in ["a.txt", "b.txt"].iter().zip(&first) {
+        let file = place.file(name, "two", world.clock.pass(Duration::from_secs(1)));
+        let reason = catalog::SkipReason::RolledBack;
+        let unchanged = world.take(file).await.outcome;
+        assert_eq!(unchanged, catalog::Outcome::Skipped { reason }, "{name}");
+        assert_eq!(rolled_back(world, one).await, 2, "{name}");
+        world.is_proven(one.document).await;
+    }
+    assert_eq!(world.answering().await, answering);
+}
+
+/// In how many generations the document answers as it was rolled back to.
+async fn rolled_back(world: &World, one: &Admitted) -> usize {
+    let dossier = world.catalog.dossier(world.place.tenant, one.document);
+    let activations = dossier.await.unwrap().activations;
+    let is_it =
+        |row: &&ActivationFile| row.closed_at.is_none() && row.cause == ActivationCause::Rollback;
+    activations.iter().filter(is_it).count()
 }
 
 pub async fn runs_under_way_are_taken_along_by_the_switch(world: &World) {

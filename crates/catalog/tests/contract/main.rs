@@ -130,6 +130,7 @@ promises! {
     generations::a_time_before_the_switch_says_what_it_cannot_answer,
     generations::what_serves_is_mirrored_whatever_becomes_of_it_meanwhile,
     generations::a_rollback_holds_in_the_next_generation_too,
+    generations::a_rollback_to_what_is_built_already_holds_in_the_next_generation,
     generations::runs_under_way_are_taken_along_by_the_switch,
     generations::a_document_that_cannot_be_built_holds_the_switch_back,
     generations::an_abandoned_generation_leaves_nothing,
