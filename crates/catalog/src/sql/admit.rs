@@ -238,34 +238,59 @@ async fn answering<DB: Dialect>(
 }
 
 /// What the source showed last of all that has served, if it shows that again: nothing new has
-/// come since the rollback. What served before the document was removed counts no more. A
-/// generation switched to since mirrors the rollback, not what it turned away: that is looked
-/// for in all of them.
+/// come since the rollback. A generation switched to since mirrors the rollback, not what it
+/// turned away: that is looked for in all of them.
 async fn turned_away<DB: Dialect>(
     c: &mut Tx<DB>,
     document: DocumentId,
     admission: &Admission,
 ) -> Result<Option<Known>, Error> {
-    let row = query(
-        "SELECT v.id, v.content_hash FROM document_versions v
-         JOIN documents d ON d.id = v.document_id
-         WHERE v.document_id = $1 AND (d.removed_at IS NULL OR v.created_at > d.removed_at)
-           AND EXISTS (SELECT 1 FROM activations a WHERE a.version_id = v.id)
-         ORDER BY v.source_order DESC, v.number DESC LIMIT 1",
-    )
-    .bind(document.as_uuid())
-    .fetch_optional(c)
-    .await?;
-    let Some(row) = row else { return Ok(None) };
-    let row = Cells::<DB>(&row);
-    if row.hash("content_hash")? != admission.content_hash {
-        return Ok(None);
+    let sql = format!(
+        "SELECT v.content_hash {HAS_SERVED} ORDER BY v.source_order DESC, v.number DESC LIMIT 1"
+    );
+    let row = query(AssertSqlSafe(sql))
+        .bind(document.as_uuid())
+        .fetch_optional(&mut *c)
+        .await?;
+    match row {
+        Some(row) if Cells::<DB>(&row).hash("content_hash")? == admission.content_hash => {
+            nearest::<DB>(c, document, admission).await
+        }
+        _ => Ok(None),
     }
-    Ok(Some(Known {
-        version: row.id("id", VersionId::from_uuid)?,
-        run: None,
-        reason: SkipReason::RolledBack,
-    }))
+}
+
+/// A version `v` of a document that has served. What did before the document was removed counts
+/// no more.
+const HAS_SERVED: &str = "FROM document_versions v JOIN documents d ON d.id = v.document_id
+    WHERE v.document_id = $1 AND (d.removed_at IS NULL OR v.created_at > d.removed_at)
+      AND EXISTS (SELECT 1 FROM activations a WHERE a.version_id = v.id)";
+
+/// Of the versions of these bytes the one the admission is for: another generation may have a copy.
+async fn nearest<DB: Dialect>(
+    c: &mut Tx<DB>,
+    document: DocumentId,
+    admission: &Admission,
+) -> Result<Option<Known>, Error> {
+    let sql = format!(
+        "SELECT v.id {HAS_SERVED} AND v.content_hash = $2
+         ORDER BY CASE WHEN v.generation_id = $3 THEN 0 ELSE 1 END,
+             v.source_order DESC, v.number DESC LIMIT 1"
+    );
+    let row = query(AssertSqlSafe(sql))
+        .bind(document.as_uuid())
+        .bind(bytes(&admission.content_hash))
+        .bind(admission.generation.as_uuid())
+        .fetch_optional(c)
+        .await?;
+    let read = |row: DB::Row| {
+        Ok(Known {
+            version: Cells::<DB>(&row).id("id", VersionId::from_uuid)?,
+            run: None,
+            reason: SkipReason::RolledBack,
+        })
+    };
+    row.map(read).transpose()
 }
 
 /// The source has shown these bytes again: they now stand where it shows them, so that

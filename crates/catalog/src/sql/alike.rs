@@ -2,7 +2,7 @@
 //! said of the one is said of the other. A cancel takes both, or neither.
 
 use model::{GenerationId, JobId, VersionId};
-use sqlx::query;
+use sqlx::{AssertSqlSafe, query};
 
 use super::cells::Cells;
 use super::dialect::Dialect;
@@ -41,16 +41,18 @@ pub async fn make<DB: Dialect>(
     witness::restate::<DB>(c, copy, witness::Part::Said).await
 }
 
-/// Those who found a version after it was copied have claimed the one that serves alone.
+/// Those who found a version after it was copied have claimed the one of the serving generation
+/// alone: what answers, or what a rollback turns away.
 pub async fn catch_up<DB: Dialect>(
     c: &mut Tx<DB>,
     serving: GenerationId,
     building: GenerationId,
 ) -> Result<(), Error> {
-    let rows = query(
+    let rows = query(AssertSqlSafe(format!(
         "SELECT v.id AS version, n.id AS copy
          FROM activations a
-         JOIN document_versions v ON v.id = a.version_id
+         JOIN document_versions v ON v.document_id = a.document_id
+           AND (v.id = a.version_id OR a.cause = 'rollback' AND v.id = ({SHOWN_LAST}))
          JOIN document_versions n ON n.document_id = v.document_id
            AND n.generation_id = $2 AND n.content_hash = v.content_hash
          WHERE a.generation_id = $1 AND a.closed_at IS NULL
@@ -58,8 +60,8 @@ pub async fn catch_up<DB: Dialect>(
              OR EXISTS (SELECT 1 FROM job_versions o WHERE o.version_id = v.id
                  AND NOT EXISTS (SELECT 1 FROM job_versions k
                      WHERE k.version_id = n.id AND k.job_id = o.job_id)))
-         ORDER BY v.document_id",
-    )
+         ORDER BY v.document_id"
+    )))
     .bind(serving.as_uuid())
     .bind(building.as_uuid())
     .fetch_all(&mut *c)
@@ -71,3 +73,10 @@ pub async fn catch_up<DB: Dialect>(
     }
     Ok(())
 }
+
+/// Of the versions of a document that have served in the serving generation, the one its source
+/// showed last.
+const SHOWN_LAST: &str = "SELECT t.id FROM document_versions t
+    WHERE t.document_id = a.document_id AND t.generation_id = $1
+      AND EXISTS (SELECT 1 FROM activations s WHERE s.version_id = t.id)
+    ORDER BY t.source_order DESC, t.number DESC LIMIT 1";

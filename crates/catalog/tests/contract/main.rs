@@ -191,6 +191,7 @@ promises! {
     folder::of_many_folders_at_once_one_has_the_catalog,
     said::a_canceled_job_has_said_nothing_of_what_stays,
     said::whoever_finds_a_version_that_was_copied_claims_the_copy_too,
+    said::what_a_rollback_turned_away_is_claimed_where_it_came_and_where_it_was_copied,
     switched::a_job_tells_what_it_met_once_whatever_was_copied,
     switched::what_a_cancel_leaves_in_a_retired_generation_answers_in_the_serving_one,
     switched::what_came_too_late_before_a_switch_answers_after_it_when_that_is_taken_back,

@@ -1,5 +1,7 @@
 //! What is said of a version, and by whom.
 
+use std::time::Duration;
+
 use catalog::{JobClaim, LiveFilter};
 use model::VersionId;
 use serde_json::{Value, json};
@@ -76,4 +78,37 @@ pub async fn whoever_finds_a_version_that_was_copied_claims_the_copy_too(world: 
     assert_eq!(left.len(), 1, "the second has it still");
     assert_eq!(world.is_said_of(left[0]).await, json!({ "k": "b" }));
     assert!(world.is_found_by("k", "b").await);
+}
+
+pub async fn what_a_rollback_turned_away_is_claimed_where_it_came_and_where_it_was_copied(
+    world: &World,
+) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let old = world.admit("a.txt", "zero").await;
+    world.work_off().await;
+    let kb = begin(world).await;
+    let first = world.says("first", json!({ "k": "a" })).await;
+    let came = world.answering().await[0];
+    assert_eq!(fill(world, &kb).await, 1);
+    world.work_off().await;
+    let now = world.clock.pass(Duration::from_secs(1));
+    let back = catalog.rollback(tenant, old.document, old.version, None, now);
+    back.await.unwrap();
+    world.says("second", json!({ "k": "b" })).await;
+    assert_eq!(world.is_said_of(came).await, json!({ "k": "b" }));
+
+    fill(world, &kb).await;
+    world.work_off().await;
+    switch(world, &kb, false).await.unwrap();
+    let mut direct = world.place.file("a.txt", "one", world.clock.now());
+    direct.generation = kb.building_id().unwrap();
+    let copy = world.take(direct).await.version;
+    assert_ne!(copy, came, "what serves now is nearest");
+    world.cancel(&first).await;
+    for version in [came, copy] {
+        assert_eq!(world.is_said_of(version).await, json!({ "k": "b" }));
+    }
+    assert_eq!(world.answering().await.len(), 1);
+    world.is_proven(old.document).await;
+    world.is_as_noted("in the end").await;
 }
