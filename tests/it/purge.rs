@@ -162,7 +162,7 @@ fn what_a_switch_of_generations_left_behind_is_purged_too() {
 /// Their versions are gone before the purge begins, and their runs are not; nor is how far a job
 /// had come that could not take it in any more.
 #[test]
-fn what_was_canceled_given_up_or_refused_before_does_not_name_it() {
+fn what_was_canceled_given_up_or_refused_before_is_purged_too() {
     let marks = Marks::new();
     let (mill, folder) = library(&marks);
     let jobs = mill.lines(&["jobs", "list", "--json"]);
@@ -186,10 +186,7 @@ fn what_was_canceled_given_up_or_refused_before_does_not_name_it() {
     assert_eq!(purged["versions"], 1, "{purged}");
     assert_eq!(purged["residue"]["rows"], 0, "{purged}");
     assert_eq!(purged["jobs_keeping_metadata"], 0, "{purged}");
-    for mark in [&marks.name, &marks.metadata] {
-        let files = holding(&mill.data(), mark.as_bytes());
-        assert_eq!(files, Vec::<PathBuf>::new(), "{mark}");
-    }
+    nothing_is_left(&mill, &marks);
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn gone(tenant: TenantId, version: &Removing) -> Gone {
     Gone {
         space: space_of(tenant, version),
         version: version.version,
-        number: version.number,
+        number: Some(version.number),
     }
 }
 
@@ -168,7 +168,8 @@ impl Engine {
             let _moving = self.still.read().await;
             self.unindex(tenant, removing).await?;
             self.reclaim(tenant, removing).await?;
-            let gone: Vec<_> = removing.iter().map(|one| gone(tenant, one)).collect();
+            let mut gone: Vec<_> = removing.iter().map(|one| gone(tenant, one)).collect();
+            gone.extend(self.gone_before(tenant, removing).await?);
             let read = self.parts.index.erase(&gone).await?;
             self.drop_damaged_indexes().await?;
             self.drop_second_names().await?;
@@ -177,6 +178,29 @@ impl Engine {
         };
         self.parts.catalog.scrub().await?;
         Ok(read)
+    }
+
+    /// What was canceled or given up did not wait for the files: a purge of the document does.
+    async fn gone_before(
+        &self,
+        tenant: TenantId,
+        removing: &[Removing],
+    ) -> Result<Vec<Gone>, Error> {
+        let documents: BTreeSet<_> = removing.iter().map(|one| one.document).collect();
+        let mut gone = Vec::new();
+        for document in documents {
+            let former = self.parts.catalog.former(tenant, document).await?;
+            gone.extend(former.iter().map(|one| Gone {
+                space: Space {
+                    tenant,
+                    kb: one.kb,
+                    generation: one.generation,
+                },
+                version: one.version,
+                number: None,
+            }));
+        }
+        Ok(gone)
     }
 
     /// What is forgotten is only marked in the index's postings and in its text; this takes

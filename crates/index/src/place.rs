@@ -53,12 +53,13 @@ pub struct UnitPlace {
     pub unit: UnitName,
 }
 
-/// A version that was forgotten, and the number it had.
+/// A version that was forgotten, and the number it had where that is still known. Without it postings
+/// are not looked into: they hold codes of vectors, and nothing that could be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Gone {
     pub space: Space,
     pub version: VersionId,
-    pub number: u32,
+    pub number: Option<u32>,
 }
 
 /// The token of the lease under which a unit is written; it grows with every claim.

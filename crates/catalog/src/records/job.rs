@@ -253,6 +253,15 @@ pub struct Removing {
     pub content_hash: ContentHash,
 }
 
+/// A version that was taken away before, with a canceled job or an abandoned generation: only its runs
+/// tell of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Former {
+    pub kb: KbId,
+    pub generation: GenerationId,
+    pub version: VersionId,
+}
+
 /// Why a document stops answering.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Removal {

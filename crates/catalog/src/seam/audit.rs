@@ -2,7 +2,9 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use model::{DocumentId, KbId, SourceUri, TenantId, VersionId};
 
-use crate::{Dossier, Error, Held, Listed, Mend, Miscounted, MiscountedJob, NotedKb, Page, ToldOf};
+use crate::{
+    Dossier, Error, Former, Held, Listed, Mend, Miscounted, MiscountedJob, NotedKb, Page, ToldOf,
+};
 
 /// What `verify` reads and `repair` mends: rows as they are, right or wrong.
 #[async_trait]
@@ -15,6 +17,10 @@ pub trait Audit {
     /// How many rows withdrawn versions still have, in any table; the ledger and the runs,
     /// which stay, are not asked.
     async fn rows_left(&self, versions: &[VersionId]) -> Result<u64, Error>;
+
+    /// The versions of a document that were taken away before, whose text files of the index may
+    /// still hold.
+    async fn former(&self, tenant: TenantId, document: DocumentId) -> Result<Vec<Former>, Error>;
 
     /// What rows that outlive a purged document still tell of it: `of` is the knowledge base it
     /// was in, and what it was called there.

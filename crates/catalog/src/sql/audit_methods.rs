@@ -8,7 +8,8 @@ use super::cells::micros;
 use super::dialect::Dialect;
 use super::{Sql, audit, counters, mend, nameless, noted_kbs, removal, tallies, unsay};
 use crate::{
-    Audit, Dossier, Error, Held, Listed, Mend, Miscounted, MiscountedJob, NotedKb, Page, ToldOf,
+    Audit, Dossier, Error, Former, Held, Listed, Mend, Miscounted, MiscountedJob, NotedKb, Page,
+    ToldOf,
 };
 
 #[async_trait]
@@ -31,6 +32,13 @@ impl<DB: Dialect> Audit for Sql<DB> {
         let versions = versions.to_vec();
         self.read("catalog.rows_left", move |c| {
             Box::pin(async move { removal::rows_left::<DB>(c, &versions).await })
+        })
+        .await
+    }
+
+    async fn former(&self, tenant: TenantId, document: DocumentId) -> Result<Vec<Former>, Error> {
+        self.read("catalog.former", move |c| {
+            Box::pin(async move { removal::former::<DB>(c, tenant, document).await })
         })
         .await
     }

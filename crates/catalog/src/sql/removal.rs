@@ -14,7 +14,7 @@ use super::dialect::Dialect;
 use super::events::{News, tell};
 use super::ledger::{self, Fact};
 use super::{Tx, end, noted_documents, originals, unsay};
-use crate::{Deactivated, Error, LedgerKind, Removal, Removing, RunError};
+use crate::{Deactivated, Error, Former, LedgerKind, Removal, Removing, RunError};
 
 pub async fn deactivate<DB: Dialect>(
     c: &mut Tx<DB>,
@@ -382,6 +382,31 @@ pub async fn rows_left<DB: Dialect>(c: &mut Tx<DB>, versions: &[VersionId]) -> R
         }
     }
     Ok(left)
+}
+
+pub async fn former<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    document: DocumentId,
+) -> Result<Vec<Former>, Error> {
+    let rows = query(
+        "SELECT DISTINCT r.kb_id, r.generation_id, r.version_id FROM ingestion_runs r
+         WHERE r.tenant_id = $1 AND r.document_id = $2
+           AND NOT EXISTS (SELECT 1 FROM document_versions v WHERE v.id = r.version_id)",
+    )
+    .bind(tenant.as_uuid())
+    .bind(document.as_uuid())
+    .fetch_all(c)
+    .await?;
+    let read = |row| {
+        let row = Cells::<DB>(row);
+        Ok(Former {
+            kb: row.id("kb_id", KbId::from_uuid)?,
+            generation: row.id("generation_id", GenerationId::from_uuid)?,
+            version: row.id("version_id", VersionId::from_uuid)?,
+        })
+    };
+    rows.iter().map(read).collect()
 }
 
 async fn forget_one<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<(), Error> {

@@ -201,7 +201,7 @@ impl Traces {
         let Some((_, numbers)) = self.numbers.get_mut(&one.space) else {
             return;
         };
-        numbers.insert(one.number);
+        numbers.extend(one.number);
         self.versions.insert((one.space, one.version));
         let of_version = |kind| key::of_version(kind, &one.space, one.version);
         self.prefixes

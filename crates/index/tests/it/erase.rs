@@ -55,7 +55,7 @@ async fn forget(index: &Index, number: u32) -> Gone {
     Gone {
         space: space(1),
         version: version(number),
-        number,
+        number: Some(number),
     }
 }
 
@@ -163,7 +163,7 @@ async fn what_is_erased_of_a_forgotten_space_is_in_no_file_nor_is_the_rest_of_it
     let gone = Gone {
         space: space(1),
         version: version(MARKED),
-        number: MARKED,
+        number: Some(MARKED),
     };
     assert!(index.erase(&[gone]).await.unwrap() > 0);
     assert_eq!(holding(folder, MARK.as_bytes()), Vec::<PathBuf>::new());

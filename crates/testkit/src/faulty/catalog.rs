@@ -263,6 +263,7 @@ through! { Audit {
     dossiers(tenant: TenantId, page: Page) -> Listed<Dossier>;
     dossier(tenant: TenantId, document: DocumentId) -> Dossier;
     rows_left(versions: &[VersionId]) -> u64;
+    former(tenant: TenantId, document: DocumentId) -> Vec<Former>;
     told_of(tenant: TenantId, document: DocumentId, of: Option<(KbId, SourceUri)>) -> ToldOf;
     held(tenant: TenantId) -> Vec<Held>;
     nameless(tenant: TenantId) -> Vec<&'static str>;
