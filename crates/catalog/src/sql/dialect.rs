@@ -207,6 +207,14 @@ impl Dialect for Sqlite {
             "0033_notes_of_a_run",
             include_str!("../../migrations/sqlite/0033_notes_of_a_run.sql"),
         ),
+        (
+            "0034_runs_by_hash",
+            include_str!("../../migrations/sqlite/0034_runs_by_hash.sql"),
+        ),
+        (
+            "0035_a_full_house",
+            include_str!("../../migrations/sqlite/0035_a_full_house.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -350,6 +358,10 @@ impl Dialect for Postgres {
         (
             "0033_notes_of_a_run",
             include_str!("../../migrations/postgres/0033_notes_of_a_run.sql"),
+        ),
+        (
+            "0034_runs_by_hash",
+            include_str!("../../migrations/postgres/0034_runs_by_hash.sql"),
         ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =

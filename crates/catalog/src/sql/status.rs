@@ -11,24 +11,25 @@ use super::dialect::Dialect;
 use super::tallies::{self, Tallies};
 use crate::{Error, QueueDepth, Status};
 
+/// What of the work at hand no tally tells: it must read that, and no run that has ended.
+pub const AT_HAND: &str = "SELECT (SELECT count(*) FROM jobs
+          WHERE tenant_id = $1 AND status IN ('running', 'paused', 'canceled')) AS jobs,
+         (SELECT count(*) FROM dead_letters WHERE tenant_id = $1) AS letters,
+         (SELECT count(*) FROM ingestion_runs
+          WHERE tenant_id = $1 AND waiting IS NOT NULL
+            AND coalesce(waiting_until, $2) >= $2) AS waiting";
+
 pub async fn status<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
     now: DateTime<Utc>,
 ) -> Result<Status, Error> {
     let queue = depth::<DB>(c, Some(tenant), now).await?;
-    let row = query(
-        "SELECT (SELECT count(*) FROM jobs
-              WHERE tenant_id = $1 AND status IN ('running', 'paused', 'canceled')) AS jobs,
-             (SELECT count(*) FROM dead_letters WHERE tenant_id = $1) AS letters,
-             (SELECT count(*) FROM ingestion_runs
-              WHERE tenant_id = $1 AND waiting IS NOT NULL
-                AND coalesce(waiting_until, $2) >= $2) AS waiting",
-    )
-    .bind(tenant.as_uuid())
-    .bind(now)
-    .fetch_one(&mut *c)
-    .await?;
+    let row = query(AT_HAND)
+        .bind(tenant.as_uuid())
+        .bind(now)
+        .fetch_one(&mut *c)
+        .await?;
     let row = Cells::<DB>(&row);
     let owned = tallies::of_scope::<DB>(c, tenant.as_uuid()).await?;
     let serving = tallies::of_serving::<DB>(c, tenant.as_uuid()).await?;
