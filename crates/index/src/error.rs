@@ -5,6 +5,7 @@ use std::sync::Arc;
 use model::{UnitName, VersionId};
 
 use crate::guard::Refusal;
+use crate::place::Space;
 
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
@@ -69,6 +70,9 @@ pub enum Error {
          or merging them takes longer than it may"
     )]
     NotErased,
+    /// Whoever asked has not forgotten all of it.
+    #[error("what is to leave the files of the index is in them still, as it was not forgotten")]
+    StillKept,
     #[error("a search task ended early")]
     Stopped,
 }
@@ -77,6 +81,17 @@ impl Error {
     pub(crate) fn corrupt(what: &'static str, why: impl Into<String>) -> Self {
         let why = why.into();
         Self::Corrupt { what, why }
+    }
+
+    /// Of a record that tells where others of its space are. They are of no use without it, and
+    /// made again together.
+    pub(crate) fn of_structure(self, space: &Space) -> Self {
+        match self {
+            Self::Corrupt { .. } => Self::Damaged {
+                why: format!("{self}, in {space}"),
+            },
+            other => other,
+        }
     }
 
     /// Of a store that nobody else has open: what keeps it from being opened, other than the

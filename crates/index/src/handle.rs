@@ -195,6 +195,7 @@ impl Index {
             live: Arc::new(live.clone()),
             reports: vec![Arc::clone(&report)],
         };
+        self.prepare(space).await?;
         match self.write(Op::Compact(space, compaction)).await {
             Ok(receipt) => receipt.durable().await.map(drop)?,
             // Nothing of it is left once what has forgotten it is durable.
@@ -236,7 +237,11 @@ impl Index {
             // it alone knows that nobody writes there.
             Err(error) if error.is_of_spoilt_text() => {
                 tracing::warn!(%space, %error, "a text index is made again");
-                self.rebuild_text(space).await?.durable().await.map(drop)
+                match self.rebuild_text(space).await {
+                    // It went while it was looked at.
+                    Err(Error::ForgottenSpace) => Ok(()),
+                    asked => asked?.durable().await.map(drop),
+                }
             }
             reclaimed => reclaimed,
         }
@@ -268,6 +273,17 @@ impl Index {
         Ok(Receipt::new(self.writes.write(op).await?))
     }
 
+    /// What a flush would fail of, or wait for, and with it whatever else is written, is met here:
+    /// a structure that cannot be read, and a text that has to be made again.
+    async fn prepare(&self, space: Space) -> Result<(), Error> {
+        let view = self.writes.snapshot().view.view(space).await?;
+        if view.record.text_flush == 0 {
+            return Ok(());
+        }
+        let Store { shelf, db, .. } = &*self.store;
+        self.store.told(shelf.prepare(db, space).await)
+    }
+
     /// Makes known what the store says of a version, and keeps it known.
     async fn hold(&self, space: Space, version: VersionId) -> Result<Hold, Error> {
         loop {
@@ -276,6 +292,7 @@ impl Index {
                 Err(round) => round,
             };
             let read = async {
+                self.prepare(space).await?;
                 let view = self.store.db.snapshot().doing("take a snapshot")?;
                 let space_guard = read_space(&view, space).await?;
                 Ok((space_guard, read_version(&view, space, version).await?))
@@ -288,7 +305,8 @@ impl Index {
 
 async fn read_space(view: &DbSnapshot, space: Space) -> Result<SpaceGuard, Error> {
     let bytes = store::get(view, key::of_space(key::SPACE, &space)).await?;
-    let record = bytes.map(|bytes| SpaceRecord::read(&bytes)).transpose()?;
+    let record = bytes.map(|bytes| SpaceRecord::read(&bytes)).transpose();
+    let record = record.map_err(|error| error.of_structure(&space))?;
     Ok(record.map_or(SpaceGuard::default(), |record| SpaceGuard {
         forgotten: record.is_gone(),
         dimensions: record.dimensions as usize,

@@ -216,6 +216,14 @@ impl From<engine::Error> for Problem {
         if let engine::Error::Index(index::Error::SpoiltText { .. }) = error {
             return spoilt(&error);
         }
+        if let engine::Error::Index(index::Error::NotErased) = error {
+            return Self::busy(&error.to_string())
+                .hint("it goes on by itself within the hour, or at once when you ask again");
+        }
+        if let engine::Error::Index(index::Error::StillKept) = error {
+            return Self::conflict(error.to_string())
+                .hint("run `gristmill repair`, then purge the document again");
+        }
         if let engine::Error::NoReranker = error {
             return Self::unprocessable(error.to_string())
                 .hint("leave `rerank` out, or have rerank.url and rerank.model set");

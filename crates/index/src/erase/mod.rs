@@ -27,6 +27,10 @@ use files::Traces;
 use merger::Merger;
 pub use shed::shed;
 
+/// The store's own merging may be quicker now and then, and what is written meanwhile comes to lie
+/// beside it. What shows after so many merges is not taken out by one.
+const MERGES: u32 = 32;
+
 /// An erasure under way.
 struct Erasure<'a> {
     store: &'a Store,
@@ -50,6 +54,7 @@ pub async fn erase(store: &Store, gone: &[Gone], since: u64) -> Result<u64, Erro
         clean: HashSet::new(),
         merger: Merger::new(store),
     };
+    let mut merges = 0;
     loop {
         erasure.merger.settle().await?;
         let manifest = store.db.manifest();
@@ -57,6 +62,10 @@ pub async fn erase(store: &Store, gone: &[Gone], since: u64) -> Result<u64, Erro
         if !sources.is_empty() {
             if manifest.recent_snapshot_min_seq() >= since {
                 erasure.merger.merge(sources, &manifest).await?;
+                merges += 1;
+                if merges == MERGES {
+                    return Err(Error::StillKept);
+                }
                 continue;
             }
         } else if let Some(files) = erasure.collect().await? {

@@ -39,6 +39,13 @@ pub struct Draft<'a> {
 /// What a deletion takes beside its key.
 const DELETION: usize = 100;
 
+/// Chunks that were removed.
+struct Erased {
+    ids: Vec<u32>,
+    /// `false` where a record cannot be read, and so does not say what else is to go.
+    named: bool,
+}
+
 /// A unit's place while it is written.
 #[derive(Clone, Copy)]
 struct At<'a> {
@@ -182,7 +189,8 @@ impl<'a> Draft<'a> {
         };
         totals.chunks = totals.chunks.saturating_sub(count);
         totals.words = totals.words.saturating_sub(words);
-        if !self.erase_chunks(at.space, &chunks, unit.as_ref()).await? {
+        let erased = self.erase_chunks(at.space, &chunks, unit.as_ref()).await?;
+        if !self.delete_ids(at.space, erased).await? {
             let ours = |place: &ChunkId| place.version == at.version && place.unit == *at.unit;
             self.scour_vectors(at.space, |said| said.is_some_and(|said| ours(&said.place)))
                 .await?;
@@ -217,7 +225,8 @@ impl<'a> Draft<'a> {
                 let mut chunks = key.to_vec();
                 chunks[0] = key::CHUNK;
                 let unit = UnitRecord::read(&bytes).ok();
-                named &= self.erase_chunks(space, &chunks, unit.as_ref()).await?;
+                let erased = self.erase_chunks(space, &chunks, unit.as_ref()).await?;
+                named &= self.delete_ids(space, erased).await?;
             }
             self.batch.delete(key);
         }
@@ -227,20 +236,24 @@ impl<'a> Draft<'a> {
         self.note_text(space, version, None).await
     }
 
-    /// Removes the chunks under a prefix with their vectors; their ids are never valid again.
-    /// `false` where a record cannot be read, and so does not say what else is to go.
+    /// Removes the chunks under a prefix with their vectors.
     async fn erase_chunks(
         &mut self,
         space: &Space,
         prefix: &[u8],
         unit: Option<&UnitRecord>,
-    ) -> Result<bool, Error> {
-        let mut named = unit.is_some();
+    ) -> Result<Erased, Error> {
+        let mut erased = Erased {
+            ids: Vec::new(),
+            named: unit.is_some(),
+        };
         let mut rows = Rows::under(self.db(), prefix).await?;
         while let Some((key, bytes)) = rows.next().await? {
             self.take_out(key);
-            let Ok((id, input)) = ChunkRecord::read_input(&bytes) else {
-                named = false;
+            // What was changed may name another's vector.
+            let read = seal::is_whole(&bytes).then(|| ChunkRecord::read_input(&bytes));
+            let Some(Ok((id, input))) = read else {
+                erased.named = false;
                 continue;
             };
             self.take_out(key::numbered(key::VECTOR, space, id));
@@ -248,9 +261,18 @@ impl<'a> Draft<'a> {
                 let reuse = key::reuse(space, &unit.model, &input, id);
                 self.take_out(reuse);
             }
-            self.edit(space).await?.delete(id);
+            erased.ids.push(id);
         }
-        Ok(named)
+        Ok(erased)
+    }
+
+    /// The ids of what was erased are never valid again. Says whether that was all.
+    async fn delete_ids(&mut self, space: &Space, erased: Erased) -> Result<bool, Error> {
+        let edit = self.edit(space).await?;
+        for id in erased.ids {
+            edit.delete(id);
+        }
+        Ok(erased.named)
     }
 
     /// Removes every chunk of the version, every vector that says it is of it, and those that
@@ -420,9 +442,11 @@ impl<'a> Draft<'a> {
         self.forget_space(space).await
     }
 
+    /// Asks for nothing else of the space: whatever cannot be read there, it can be forgotten.
     async fn is_being_forgotten(&self, space: &Space) -> Result<bool, Error> {
-        let record = &self.base.view(*space).await?.record;
-        Ok(record.stand == Stand::BeingForgotten)
+        let bytes = store::get(self.db(), key::of_space(key::SPACE, space)).await?;
+        let record = bytes.and_then(|bytes| SpaceRecord::read(&bytes).ok());
+        Ok(record.is_some_and(|record| record.stand == Stand::BeingForgotten))
     }
 
     async fn forget_space(&mut self, space: &Space) -> Result<(), Error> {
@@ -435,7 +459,11 @@ impl<'a> Draft<'a> {
             let mut chunks = key.to_vec();
             chunks[0] = key::CHUNK;
             let unit = UnitRecord::read(&bytes).ok();
-            named &= self.erase_chunks(space, &chunks, unit.as_ref()).await?;
+            // What else is known of their ids goes too.
+            named &= self
+                .erase_chunks(space, &chunks, unit.as_ref())
+                .await?
+                .named;
             self.write_ahead().await?;
         }
         if !named {

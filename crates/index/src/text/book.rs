@@ -194,9 +194,7 @@ impl Book {
             for (version, unit) in gone {
                 writer.delete_term(term(*version, unit.as_ref()));
             }
-            for doc in docs {
-                writer.add_document(document(doc)).doing("add")?;
-            }
+            add(writer, docs)?;
             #[expect(clippy::disallowed_methods, reason = "this is the flush")]
             let committed = durable::effect_blocking("index.text", || {
                 let mut commit = writer.prepare_commit()?;
@@ -259,12 +257,7 @@ impl Book {
 
     /// Adds chunks without committing.
     pub fn add(&self, docs: &[Doc]) -> Result<(), Error> {
-        self.with_writer(|writer| {
-            for doc in docs {
-                writer.add_document(document(doc)).doing("add")?;
-            }
-            Ok(())
-        })
+        self.with_writer(|writer| add(writer, docs))
     }
 
     /// Rewrites segments that hold deleted chunks and removes files nobody needs: what was taken
@@ -362,6 +355,19 @@ pub fn open_index(folder: &Path) -> Result<Index, Error> {
     let index = Index::open(directory).doing("open")?;
     index.tokenizers().register(joined::NAME, Joined::default());
     Ok(index)
+}
+
+fn add(writer: &mut IndexWriter, docs: &[Doc]) -> Result<(), Error> {
+    for doc in docs {
+        let Err(refused) = writer.add_document(document(doc)) else {
+            continue;
+        };
+        // That the worker has died, and not of what: it tells whoever waits for its end.
+        #[expect(clippy::disallowed_methods, reason = "nothing is committed")]
+        let why = writer.prepare_commit().err();
+        return Err(why.unwrap_or(refused)).doing("add");
+    }
+    Ok(())
 }
 
 fn flush_of(head: &IndexMeta) -> Option<u64> {

@@ -174,6 +174,17 @@ impl Shelf {
         opening.await
     }
 
+    /// Opens the book of a space that was not opened yet: it may have to be made again, or caught up.
+    pub async fn prepare(self: &Arc<Self>, db: &Db, space: Space) -> Result<(), Error> {
+        if self.open.lock().await.seen.contains(&space) {
+            return Ok(());
+        }
+        match self.book(db, space).await {
+            Ok(_) | Err(Error::ForgottenSpace) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     async fn open_for_all(&self, db: &Db, space: Space) -> Result<Arc<Book>, Error> {
         let turn = self.turn(space);
         let _turn = turn.lock().await;

@@ -286,12 +286,13 @@ async fn read(
 ) -> Result<Arc<Codes>, Error> {
     let record = key::numbered(key::POSTING, &view.space, posting.number);
     let bytes = store::get(db, record).await?.unwrap_or_default();
-    let codes = Codes::read(&bytes, view.dimensions())
-        .ok_or_else(|| Error::corrupt("posting", "it ends early or is of another version"))?;
-    if codes.len() < posting.count as usize {
-        return Err(Error::corrupt("posting", "it lacks entries"));
-    }
-    let codes = Arc::new(codes);
+    let whole = match Codes::read(&bytes, view.dimensions()) {
+        None => Err("it ends early or is of another version"),
+        Some(codes) if codes.len() < posting.count as usize => Err("it lacks entries"),
+        Some(codes) => Ok(Arc::new(codes)),
+    };
+    let spoilt = |why| Error::corrupt("posting", why).of_structure(&view.space);
+    let codes = whole.map_err(spoilt)?;
     let key = (view.tag, Kind::Posting, posting.number);
     cache.put(key, Entry::Posting(Arc::clone(&codes)));
     Ok(codes)

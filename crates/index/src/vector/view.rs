@@ -45,6 +45,11 @@ impl SpaceView {
         space: Space,
         tag: u32,
     ) -> Result<Self, Error> {
+        let read = Self::read(view, flush, space, tag).await;
+        read.map_err(|error| error.of_structure(&space))
+    }
+
+    async fn read(view: &DbSnapshot, flush: u64, space: Space, tag: u32) -> Result<Self, Error> {
         let record = match store::get(view, key::of_space(key::SPACE, &space)).await? {
             Some(bytes) => SpaceRecord::read(&bytes)?,
             None => SpaceRecord::default(),

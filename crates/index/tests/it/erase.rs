@@ -211,6 +211,21 @@ async fn what_was_taken_out_of_a_text_takes_no_room_though_nothing_is_written_af
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_nobody_forgot_is_told_and_not_merged_for_ever() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = open_with(folder.path(), settings()).await;
+    write(&index, MARKED).await;
+    let kept = Gone {
+        space: space(1),
+        version: version(MARKED),
+        number: None,
+    };
+    let told = index.erase(&[kept]).await.unwrap_err();
+    assert!(matches!(told, Error::StillKept), "{told}");
+    index.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_somebody_still_reads_is_not_called_erased() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

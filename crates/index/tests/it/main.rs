@@ -25,3 +25,4 @@ mod erase;
 mod faults;
 
 mod damage;
+mod structure;
