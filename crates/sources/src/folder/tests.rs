@@ -192,3 +192,13 @@ fn what_lies_below_a_folder_that_cannot_be_read_is_not_called_gone() {
     fs::remove_file(root.join("a.txt")).unwrap();
     assert!(!folder.contains(&uri::of_path(&root.join("a.txt"))).unwrap());
 }
+
+#[test]
+fn nothing_of_a_folder_that_was_taken_away_is_called_gone() {
+    let dir = folder(&["a.txt"]);
+    let root = dir.path().canonicalize().unwrap();
+    let folder = Folder::new(std::slice::from_ref(&root)).unwrap();
+    drop(dir);
+    let asked = folder.contains(&uri::of_path(&root.join("a.txt")));
+    assert!(matches!(asked, Err(Error::Unreadable { .. })), "{asked:?}");
+}

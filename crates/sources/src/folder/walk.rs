@@ -106,11 +106,16 @@ fn rules(root: &Path) -> WalkBuilder {
 }
 
 /// Looks only into the folders on the way to `path`. A folder that cannot be read hides
-/// what it holds: that is no answer, and never "no".
+/// what it holds: that is no answer, and never "no". Nor is a root that is not there: a disk that
+/// was taken away has deleted nothing.
 pub(super) fn finds(roots: &[PathBuf], path: &Path) -> Result<bool, Error> {
     let Some(root) = roots.iter().find(|root| path.starts_with(root)) else {
         return Ok(false);
     };
+    root.metadata().map_err(|cause| Error::Unreadable {
+        path: root.clone(),
+        cause,
+    })?;
     let target = path.to_owned();
     let mut builder = rules(root);
     builder.filter_entry(move |entry| target.starts_with(entry.path()));
