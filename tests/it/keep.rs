@@ -220,16 +220,46 @@ fn a_backup_in_a_folder_that_is_ingested_is_no_document() {
     mill.ingest(folder.path());
     mill.ok(&["backup", path(&folder.file("backup"))]);
     assert_eq!(outcomes(&mill.ingest(folder.path())), ["skipped"; 2]);
-    for store in ["index", "objects"] {
-        let within = mill.data().join(store).join("backup");
+}
+
+#[test]
+fn a_backup_into_the_data_folder_is_refused() {
+    let mill = Mill::sqlite();
+    mill.ingest(many(1).path());
+    let places = ["backup", "index/backup", "objects/backup", "text/backup"];
+    for within in places.into_iter().chain(["index.backup"]) {
+        let within = mill.data().join(within);
         let refused = mill.run(&["backup", path(&within)]);
         let said = String::from_utf8_lossy(&refused.stderr);
         assert!(
-            !refused.status.success() && said.contains("own stores"),
+            !refused.status.success() && said.contains("within the data folder"),
             "{said}"
         );
         assert!(!within.exists());
     }
+}
+
+#[test]
+fn second_names_of_a_backup_that_died_go_at_the_next_start() {
+    let mill = Mill::sqlite();
+    mill.ingest(many(1).path());
+    let places = tempfile::tempdir().unwrap();
+    let to = places.path().join("backup");
+    // The rules of both folders come first, then the index's files.
+    let died = mill
+        .command(&["backup", path(&to)])
+        .env("GRISTMILL_CRASH_AT", "backup.write:before:3")
+        .output()
+        .unwrap();
+    assert!(!died.status.success(), "{died:?}");
+    let left = || {
+        let entries = std::fs::read_dir(mill.data()).unwrap();
+        let mut names = entries.map(|entry| entry.unwrap().file_name());
+        names.any(|name| name.to_string_lossy().starts_with("index.backup"))
+    };
+    assert!(left());
+    mill.ok(&["verify"]);
+    assert!(!left());
 }
 
 #[test]

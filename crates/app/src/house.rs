@@ -347,6 +347,7 @@ const fn minutes(n: u64) -> Duration {
 fn engine_settings(folder: &Folder, config: &Config) -> engine::Settings {
     engine::Settings {
         local: Some(Local {
+            data: folder.path().to_owned(),
             index: folder.join(INDEX),
             objects: folder.join(OBJECTS),
             beside: vec![folder.join(secrets::FILE)],

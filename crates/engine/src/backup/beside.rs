@@ -1,8 +1,8 @@
-//! The place beside a folder in which it is put together.
+//! The place beside a folder in which another is put together.
 //!
 //! It has a name nobody else chooses and is made, never taken over. A file in it says whose it
 //! is and is locked for as long as somebody is at it: what carries the file and is not locked
-//! was left by a restore that died, and nothing else is ever taken away.
+//! was left by somebody who died, and nothing else is ever taken away.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
@@ -14,89 +14,140 @@ use uuid::Uuid;
 use super::files::{io, keep_out_of_ingests};
 use crate::Error;
 
-const MARK: &str = "restoring";
-const SAYS: &[u8] = b"gristmill is restoring a backup here\n";
+/// Where in it the folder itself is put together.
+const FOLDER: &str = "data";
+
+/// What a place is for.
+#[derive(Debug, Clone, Copy)]
+pub struct Purpose {
+    what: &'static str,
+    /// Part of its name, and the name of the file that says whose it is.
+    mark: &'static str,
+    says: &'static str,
+    tidy: &'static str,
+}
+
+pub const RESTORE: Purpose = Purpose {
+    what: "restore",
+    mark: "restoring",
+    says: "gristmill is restoring a backup here\n",
+    tidy: "restore.tidy",
+};
+
+pub const BACKUP: Purpose = Purpose {
+    what: "backup",
+    mark: "backup",
+    says: "gristmill keeps second names of its index here while it is backed up\n",
+    tidy: "backup.tidy",
+};
 
 /// Gone when it is dropped, with whatever is still in it.
 pub struct Beside {
     place: PathBuf,
+    purpose: Purpose,
     _mark: File,
 }
 
 impl Beside {
-    /// Beside a folder that need not be there; what restores into it left is taken away.
-    pub fn make(folder: &Path) -> Result<Self, Error> {
-        let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
-            return Err(Error::BadRequest {
-                what: "restore",
-                why: format!("`{}` is no place for a folder", folder.display()),
-            });
-        };
+    /// Beside a folder that need not be there; what others for the same purpose left is taken
+    /// away.
+    pub fn make(folder: &Path, purpose: Purpose) -> Result<Self, Error> {
+        let (parent, begin) = names(folder, purpose)?;
         make(parent)?;
-        let begin = format!("{}.{MARK}-", name.to_string_lossy());
-        sweep(parent, &begin)?;
+        sweep(parent, &begin, purpose)?;
         let place = parent.join(format!("{begin}{}", Uuid::now_v7().simple()));
         let made = DirBuilder::new().mode(0o700).create(&place);
         made.map_err(io("make the folder", &place))?;
-        let mark = mark(&place.join(MARK)).map_err(io("mark", &place))?;
+        let mark = mark(&place, purpose).map_err(io("mark", &place))?;
         keep_out_of_ingests(&place)?;
-        Ok(Self { place, _mark: mark })
+        Ok(Self {
+            place,
+            purpose,
+            _mark: mark,
+        })
     }
 
-    /// Where the folder itself is put together.
     pub fn folder(&self) -> PathBuf {
-        self.place.join("data")
+        self.place.join(FOLDER)
     }
+}
+
+/// What those who died left beside a folder goes.
+pub fn clear(folder: &Path, purpose: Purpose) -> Result<(), Error> {
+    let (parent, begin) = names(folder, purpose)?;
+    sweep(parent, &begin, purpose)
+}
+
+/// Where such places are, and how their names begin.
+fn names(folder: &Path, purpose: Purpose) -> Result<(&Path, String), Error> {
+    let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
+        return Err(Error::BadRequest {
+            what: purpose.what,
+            why: format!("`{}` is no place for a folder", folder.display()),
+        });
+    };
+    let begin = format!("{}.{}-", name.to_string_lossy(), purpose.mark);
+    Ok((parent, begin))
 }
 
 impl Drop for Beside {
     fn drop(&mut self) {
-        if let Err(error) = remove(&self.place) {
-            let path = self.place.display();
-            tracing::warn!(%path, %error, "what a restore no longer needs could not be removed");
+        if let Err(error) = remove(&self.place, self.purpose) {
+            let (path, what) = (self.place.display(), self.purpose.what);
+            tracing::warn!(%path, what, %error, "what is no longer needed could not be removed");
         }
     }
 }
 
 /// Locked before it says anything: what says nothing yet is not taken for left behind.
-#[expect(clippy::disallowed_methods, reason = "gone with the restore")]
-fn mark(path: &Path) -> std::io::Result<File> {
+#[expect(clippy::disallowed_methods, reason = "gone with the place it marks")]
+fn mark(place: &Path, purpose: Purpose) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     let mut file = options
         .write(true)
         .create_new(true)
         .mode(0o600)
-        .open(path)?;
+        .open(place.join(purpose.mark))?;
     file.try_lock()?;
-    file.write_all(SAYS)?;
+    file.write_all(purpose.says.as_bytes())?;
     Ok(file)
 }
 
-fn sweep(parent: &Path, begin: &str) -> Result<(), Error> {
+fn sweep(parent: &Path, begin: &str, purpose: Purpose) -> Result<(), Error> {
     for entry in fs::read_dir(parent).map_err(io("list", parent))? {
         let entry = entry.map_err(io("list", parent))?;
         let path = entry.path();
-        if entry.file_name().to_string_lossy().starts_with(begin) && is_left(&path.join(MARK)) {
-            remove(&path).map_err(io("clear", &path))?;
-            tracing::info!(path = %path.display(), "took away what a restore had left");
+        let is_named_so = entry.file_name().to_string_lossy().starts_with(begin);
+        if is_named_so && is_folder(&entry) && is_left(&path, purpose) {
+            remove(&path, purpose).map_err(io("clear", &path))?;
+            tracing::info!(path = %path.display(), "took away what a {} had left", purpose.what);
         }
     }
     Ok(())
 }
 
+fn is_folder(entry: &fs::DirEntry) -> bool {
+    entry.file_type().is_ok_and(|kind| kind.is_dir())
+}
+
 /// Whether it is ours, and nobody is at it.
-fn is_left(mark: &Path) -> bool {
-    let ours = fs::read(mark).is_ok_and(|says| says == SAYS);
+fn is_left(place: &Path, purpose: Purpose) -> bool {
+    let mark = place.join(purpose.mark);
+    let ours = fs::read(&mark).is_ok_and(|says| says == purpose.says.as_bytes());
     ours && File::open(mark).is_ok_and(|file| file.try_lock().is_ok())
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is where it becomes an effect"
-)]
-fn remove(place: &Path) -> std::io::Result<()> {
-    let removed = durable::effect_blocking("restore.tidy", || fs::remove_dir_all(place));
-    match removed {
+fn remove(place: &Path, purpose: Purpose) -> std::io::Result<()> {
+    durable::effect_blocking(purpose.tidy, || {
+        // The mark goes after it: without that nobody would know whose the rest is.
+        remove_all(&place.join(FOLDER))?;
+        remove_all(place)
+    })
+}
+
+#[expect(clippy::disallowed_methods, reason = "the caller makes it an effect")]
+fn remove_all(folder: &Path) -> std::io::Result<()> {
+    match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
@@ -124,10 +175,10 @@ mod tests {
             fs::create_dir(place).unwrap();
             fs::write(place.join("file"), "kept").unwrap();
         }
-        fs::write(left.join(MARK), SAYS).unwrap();
+        fs::write(left.join(RESTORE.mark), RESTORE.says).unwrap();
 
-        let first = Beside::make(&folder).unwrap();
-        let second = Beside::make(&folder).unwrap();
+        let first = Beside::make(&folder, RESTORE).unwrap();
+        let second = Beside::make(&folder, RESTORE).unwrap();
         assert_ne!(first.folder(), second.folder());
         assert!(first.place.exists(), "somebody is at it");
         assert!(users.exists() && alike.exists() && !left.exists());

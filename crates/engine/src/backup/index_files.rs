@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use tokio::sync::OwnedRwLockWriteGuard;
 
+use super::beside::{self, BACKUP, Beside};
 use super::files::{Writing, io};
 use crate::Error;
 
@@ -26,20 +27,9 @@ pub type Still = Arc<OwnedRwLockWriteGuard<()>>;
 /// Second names, gone when this is dropped. A purge that passed them by would leave its text in
 /// them: so it waits for them, also where nobody waits for the backup any more.
 pub struct Staged {
-    folder: PathBuf,
+    /// Before what holds purges back: they go first.
+    beside: Beside,
     _still: Still,
-}
-
-impl Drop for Staged {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "second names may go at any moment"
-    )]
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.folder) {
-            tracing::warn!(%error, folder = %self.folder.display(), "left behind by a backup");
-        }
-    }
 }
 
 pub async fn stage(index: PathBuf, still: Still) -> Result<Staged, Error> {
@@ -47,31 +37,18 @@ pub async fn stage(index: PathBuf, still: Still) -> Result<Staged, Error> {
     staged.await.map_err(|_| Error::StageStopped)?
 }
 
-fn folder_beside(index: &Path) -> PathBuf {
-    index.with_extension("backup")
-}
-
-/// Takes away what a backup that died left behind. No other may be under way.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "second names may go at any moment"
-)]
+/// Takes away what a backup that died left behind.
 pub fn clear(index: &Path) -> Result<(), Error> {
-    let folder = folder_beside(index);
-    match fs::remove_dir_all(&folder) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(io("clear", &folder)(error)),
-        _ => Ok(()),
-    }
+    beside::clear(index, BACKUP)
 }
 
 fn stage_blocking(index: &Path, still: &Still) -> Result<Staged, Error> {
-    let folder = folder_beside(index);
     for _ in 0..TRIES {
-        clear(index)?;
         let staged = Staged {
-            folder: folder.clone(),
+            beside: Beside::make(index, BACKUP)?,
             _still: Arc::clone(still),
         };
+        let folder = staged.beside.folder();
         fs::create_dir_all(&folder).map_err(io("make the folder", &folder))?;
         let named = link(index, &folder, false)
             .and_then(|()| link(index, &folder, true))
@@ -127,7 +104,7 @@ pub fn is_unfinished(path: &Path) -> bool {
 pub async fn copy(staged: Staged, writing: Writing) -> Result<Writing, Error> {
     let copied = tokio::task::spawn_blocking(move || {
         let mut writing = writing;
-        copy_below(&staged.folder, "index", &mut writing)?;
+        copy_below(&staged.beside.folder(), "index", &mut writing)?;
         Ok(writing)
     });
     copied.await.map_err(|_| Error::StageStopped)?
@@ -174,7 +151,8 @@ mod tests {
             assert!(purges.try_read().is_err(), "they are about to be made");
             drop(told);
             let _purge = purges.read().await;
-            assert!(!folder_beside(&index).exists());
+            let left = fs::read_dir(data.path()).unwrap();
+            assert_eq!(left.count(), 1, "the index itself");
         });
     }
 

@@ -48,6 +48,8 @@ pub use restore::{Restored, restore};
 /// Where the stores of a single machine lie.
 #[derive(Debug, Clone)]
 pub struct Local {
+    /// The data folder, in which all the others are.
+    pub data: PathBuf,
     pub index: PathBuf,
     pub objects: PathBuf,
     /// Small files that belong to the folder.
@@ -55,15 +57,17 @@ pub struct Local {
 }
 
 impl Local {
-    /// A backup within the stores would be taken for theirs, and be in every backup to come.
+    /// A backup among what belongs to the folder would be taken for that, be in every backup to
+    /// come, or be swept away with it.
     fn refuse(&self, to: &Path) -> Result<(), Error> {
         let to = real(to);
-        let within = |store: &PathBuf| to.starts_with(real(store));
-        match [&self.index, &self.objects].into_iter().any(within) {
+        let places = [&self.data, &self.index, &self.objects];
+        match places.into_iter().any(|place| to.starts_with(real(place))) {
             true => Err(Error::BadRequest {
                 what: "backup",
                 why: format!(
-                    "`{}` lies within the data folder's own stores; choose a folder elsewhere",
+                    "`{}` lies within the data folder, which keeps nothing else; choose a folder \
+                     elsewhere",
                     to.display()
                 ),
             }),

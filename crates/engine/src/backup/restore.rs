@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::beside::{Beside, make};
+use super::beside::{Beside, RESTORE, make};
 use super::files::{io, rename, sync, write_new};
 use super::manifest::{Entry, Manifest};
 use crate::Error;
@@ -20,7 +20,7 @@ pub struct Restored {
 pub fn restore(backup: &Path, folder: &Path) -> Result<Restored, Error> {
     let manifest = Manifest::read(backup)?;
     clear(folder)?;
-    let beside = Beside::make(folder)?;
+    let beside = Beside::make(folder, RESTORE)?;
     let making = beside.folder();
     make(&making)?;
     for file in &manifest.files {

@@ -15,6 +15,7 @@ use crate::house::{House, LEASE, house, house_with, take_in};
 
 fn local_in(data: &Path) -> Local {
     Local {
+        data: data.to_owned(),
         index: data.join("index"),
         objects: data.join("objects"),
         beside: Vec::new(),
@@ -201,10 +202,12 @@ async fn what_a_backup_that_died_left_goes_with_a_purge_and_at_the_next_start() 
         ..Settings::default()
     };
     let house = house_with(settings).await;
-    let staged = data.path().join("index.backup");
+    let staged = data.path().join("index.backup-01a2");
     let die_in_a_backup = || {
-        std::fs::create_dir_all(staged.join("wal")).unwrap();
-        std::fs::write(staged.join("wal/1.sst"), "a").unwrap();
+        std::fs::create_dir_all(staged.join("data/wal")).unwrap();
+        std::fs::write(staged.join("data/wal/1.sst"), "a").unwrap();
+        let says = "gristmill keeps second names of its index here while it is backed up\n";
+        std::fs::write(staged.join("backup"), says).unwrap();
     };
 
     house.begin_purge().await;
@@ -215,6 +218,35 @@ async fn what_a_backup_that_died_left_goes_with_a_purge_and_at_the_next_start() 
     die_in_a_backup();
     house.engine.take_over().await.unwrap();
     assert!(!staged.exists());
+}
+
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "it is somebody else's")]
+async fn what_is_called_as_a_backup_of_the_index_and_is_none_of_ours_stays() {
+    let data = tempfile::tempdir().unwrap();
+    for store in ["index", "objects"] {
+        std::fs::create_dir(data.path().join(store)).unwrap();
+    }
+    let settings = Settings {
+        local: Some(local_in(data.path())),
+        ..Settings::default()
+    };
+    let house = house_with(settings).await;
+    let called = |name: &str| data.path().join(name);
+    let (copy, notes) = (called("index.backup"), called("index.backup-notes"));
+    std::fs::create_dir(&copy).unwrap();
+    std::fs::write(copy.join("manifest"), "mine").unwrap();
+    std::fs::write(&notes, "mine").unwrap();
+
+    house.begin_purge().await;
+    assert_eq!(house.engine.tidy().await.unwrap().purged, 1);
+    house.engine.take_over().await.unwrap();
+    assert!(copy.join("manifest").exists() && notes.exists());
+
+    std::fs::remove_dir_all(&copy).unwrap();
+    std::fs::write(&copy, "mine").unwrap();
+    house.engine.take_over().await.unwrap();
+    assert!(copy.exists());
 }
 
 #[tokio::test]
