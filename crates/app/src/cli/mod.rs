@@ -131,7 +131,7 @@ pub struct Search {
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub metadata: Vec<(String, String)>,
     /// What answered at that time (RFC 3339)
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     pub as_of: Option<chrono::DateTime<chrono::Utc>>,
     /// Leave the reranker out, where one is configured
     #[arg(long)]
@@ -313,6 +313,11 @@ fn weights(text: &str) -> Result<(f64, f64), String> {
 }
 
 /// `90s`, `15m`, `6h`, `7d` in seconds.
+fn time(text: &str) -> Result<chrono::DateTime<chrono::Utc>, String> {
+    text.parse()
+        .map_err(|_| "write the time as 2026-11-19T08:30:00Z".to_owned())
+}
+
 fn seconds(text: &str) -> Result<u64, String> {
     let wrong = || "expected a number and s, m, h or d, such as 15m".to_owned();
     let unit = text.chars().last().ok_or_else(wrong)?;

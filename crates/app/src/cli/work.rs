@@ -63,7 +63,7 @@ const REACH: &str = "\
 With a server on the data folder, every job is controlled through it, also one that `ingest` \
 started. Without one, `ingest` works in its own process and holds the folder until it is done: no \
 other command reaches its job meanwhile. Interrupt it, and the job can be paused or canceled here; \
-otherwise it goes on with the next command or server. To control a job while it runs, start \
+otherwise it goes on with the next `ingest` or server. To control a job while it runs, start \
 `gristmill serve` first.";
 
 #[derive(Debug, Args)]

@@ -363,7 +363,6 @@ fn add(writer: &mut IndexWriter, docs: &[Doc]) -> Result<(), Error> {
             continue;
         };
         // That the worker has died, and not of what: it tells whoever waits for its end.
-        #[expect(clippy::disallowed_methods, reason = "nothing is committed")]
         let why = writer.prepare_commit().err();
         return Err(why.unwrap_or(refused)).doing("add");
     }
