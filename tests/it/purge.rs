@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 use testkit::holding;
 
 use crate::mill::{Folder, Mill, path, text};
@@ -187,6 +189,31 @@ fn what_was_canceled_given_up_or_refused_before_is_purged_too() {
     assert_eq!(purged["residue"]["rows"], 0, "{purged}");
     assert_eq!(purged["jobs_keeping_metadata"], 0, "{purged}");
     nothing_is_left(&mill, &marks);
+}
+
+/// What was made of it is all there still, and only its run tells of it.
+#[tokio::test]
+async fn a_version_that_lost_its_row_is_purged_with_its_document() {
+    for which in ["min", "max"] {
+        let marks = Marks::new();
+        let (mill, folder) = library(&marks);
+        let catalog = SqliteConnectOptions::new().filename(mill.data().join("catalog.db"));
+        let mut catalog = catalog.foreign_keys(false).connect().await.unwrap();
+        let lose = format!(
+            "DELETE FROM document_versions WHERE number =
+                 (SELECT {which}(number) FROM document_versions WHERE filename = $1)"
+        );
+        let lose = sqlx::query(AssertSqlSafe(lose)).bind(marks.file());
+        assert_eq!(lose.execute(&mut catalog).await.unwrap().rows_affected(), 1);
+        catalog.close().await.unwrap();
+
+        let file = folder.file(&marks.file());
+        let purged = &mill.lines(&["documents", "purge", path(&file), "--yes", "--json"])[0];
+        assert_eq!(purged["versions"], 1, "{which}: {purged}");
+        let residue = purged["residue"].as_object().unwrap();
+        assert!(residue.values().all(|left| *left == 0), "{which}: {purged}");
+        nothing_is_left(&mill, &marks);
+    }
 }
 
 #[test]

@@ -125,6 +125,11 @@ impl Key {
         )))
     }
 
+    /// Which pass of its version an artifact was written under, by its name.
+    pub fn pass(&self) -> Option<u32> {
+        self.0.filename()?.split_once('.')?.0.parse().ok()
+    }
+
     pub fn progress(tenant: TenantId, version: VersionId, pass: u32) -> Self {
         Self(Path::from(format!(
             "versions/{tenant}/{version}/{pass}.progress"

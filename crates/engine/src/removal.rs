@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use catalog::{Dossier, Removing, VersionFile};
+use catalog::{Dossier, Former, Removing, VersionFile};
 use index::{Gone, Space};
-use model::{DocumentId, JobId, TenantId, UserId, VersionId};
+use model::{ContentHash, DocumentId, JobId, TenantId, UserId, VersionId};
 
 use crate::objects::Key;
 use crate::{Engine, Error};
@@ -42,19 +42,41 @@ pub struct Residue {
     pub objects: u64,
 }
 
-fn space_of(tenant: TenantId, version: &Removing) -> Space {
-    Space {
-        tenant,
-        kb: version.kb,
-        generation: version.generation,
+/// What the stores that know no rows may hold of a version that goes.
+#[derive(Clone, Copy)]
+struct Going {
+    gone: Gone,
+    content_hash: ContentHash,
+}
+
+fn going(tenant: TenantId, version: &Removing) -> Going {
+    Going {
+        gone: Gone {
+            space: Space {
+                tenant,
+                kb: version.kb,
+                generation: version.generation,
+            },
+            version: version.version,
+            number: Some(version.number),
+        },
+        content_hash: version.content_hash,
     }
 }
 
-fn gone(tenant: TenantId, version: &Removing) -> Gone {
-    Gone {
-        space: space_of(tenant, version),
-        version: version.version,
-        number: Some(version.number),
+/// Its number went with its row.
+fn going_without_row(tenant: TenantId, version: &Former) -> Going {
+    Going {
+        gone: Gone {
+            space: Space {
+                tenant,
+                kb: version.kb,
+                generation: version.generation,
+            },
+            version: version.version,
+            number: None,
+        },
+        content_hash: version.content_hash,
     }
 }
 
@@ -66,10 +88,6 @@ fn rows_of(dossier: &Dossier, purged: &[VersionId]) -> u64 {
     let answered = dossier.activations.iter();
     let answered = answered.filter(|row| purged.contains(&row.version) || !came_again);
     answered.count() as u64 + u64::from(dossier.head.is_some() && !came_again)
-}
-
-fn spaces(tenant: TenantId, removed: &[Removing]) -> BTreeSet<Space> {
-    removed.iter().map(|one| space_of(tenant, one)).collect()
 }
 
 impl Engine {
@@ -144,9 +162,11 @@ impl Engine {
         let called = catalog.dossier(tenant, document).await?.head;
         let called = called.map(|head| (head.kb, head.source_uri));
         let removing = catalog.begin_purge(tenant, document, by, now).await?;
+        // Those of rows that are lost already are not known any more once the others are gone too.
+        let going = self.all_going(tenant, &removing).await?;
         let files_read = self.purge_versions(tenant, &removing).await?;
         let told = catalog.told_of(tenant, document, called).await?;
-        let mut residue = self.residue(tenant, document, &removing).await?;
+        let mut residue = self.residue(tenant, document, &going).await?;
         residue.rows += told.rows;
         Ok(Purged {
             versions: removing.len() as u64,
@@ -166,13 +186,14 @@ impl Engine {
     ) -> Result<u64, Error> {
         let read = {
             let _moving = self.still.read().await;
-            self.unindex(tenant, removing).await?;
-            self.reclaim(tenant, removing).await?;
-            let mut gone: Vec<_> = removing.iter().map(|one| gone(tenant, one)).collect();
-            gone.extend(self.gone_before(tenant, removing).await?);
+            let going = self.all_going(tenant, removing).await?;
+            let gone: Vec<_> = going.iter().map(|one| one.gone).collect();
+            self.unindex(&gone).await?;
+            self.reclaim(&gone).await?;
             let read = self.parts.index.erase(&gone).await?;
             self.drop_damaged_indexes().await?;
             self.drop_second_names().await?;
+            self.delete_made(tenant, &gone).await?;
             self.unstore(tenant, removing).await?;
             read
         };
@@ -180,33 +201,27 @@ impl Engine {
         Ok(read)
     }
 
-    /// What was canceled or given up did not wait for the files: a purge of the document does.
-    async fn gone_before(
+    /// These and what else there was of their documents: what was canceled or given up did not wait
+    /// for the files, as a purge does, and of what lost its row nobody has forgotten anything.
+    async fn all_going(
         &self,
         tenant: TenantId,
         removing: &[Removing],
-    ) -> Result<Vec<Gone>, Error> {
+    ) -> Result<Vec<Going>, Error> {
+        let mut all: Vec<_> = removing.iter().map(|one| going(tenant, one)).collect();
         let documents: BTreeSet<_> = removing.iter().map(|one| one.document).collect();
-        let mut gone = Vec::new();
         for document in documents {
             let former = self.parts.catalog.former(tenant, document).await?;
-            gone.extend(former.iter().map(|one| Gone {
-                space: Space {
-                    tenant,
-                    kb: one.kb,
-                    generation: one.generation,
-                },
-                version: one.version,
-                number: None,
-            }));
+            all.extend(former.iter().map(|one| going_without_row(tenant, one)));
         }
-        Ok(gone)
+        Ok(all)
     }
 
     /// What is forgotten is only marked in the index's postings and in its text; this takes
     /// it out of both.
-    async fn reclaim(&self, tenant: TenantId, removed: &[Removing]) -> Result<(), Error> {
-        for space in spaces(tenant, removed) {
+    async fn reclaim(&self, removed: &[Gone]) -> Result<(), Error> {
+        let spaces: BTreeSet<_> = removed.iter().map(|one| one.space).collect();
+        for space in spaces {
             // Of such a one nothing is left that would have to be taken out.
             if self.parts.index.has_forgotten(space).await? {
                 continue;
@@ -222,35 +237,34 @@ impl Engine {
         &self,
         tenant: TenantId,
         document: DocumentId,
-        removed: &[Removing],
+        removed: &[Going],
     ) -> Result<Residue, Error> {
         let dossier = self.parts.catalog.dossier(tenant, document).await?;
         let snapshot = self.view(0).await?;
-        let versions: Vec<_> = removed.iter().map(|one| one.version).collect();
+        let versions: Vec<_> = removed.iter().map(|one| one.gone.version).collect();
         let rows = self.parts.catalog.rows_left(&versions).await?;
         let mut residue = Residue {
             rows: rows + rows_of(&dossier, &versions),
             ..Residue::default()
         };
         let held = self.parts.catalog.held(tenant).await?;
-        let elsewhere = |one: &Removing| {
-            held.iter()
-                .any(|h| h.content_hash == Some(one.content_hash))
-        };
-        for one in removed {
-            let space = space_of(tenant, one);
-            let left = snapshot.residue(space, one.version).await?;
+        let elsewhere = |hash: &ContentHash| held.iter().any(|h| h.content_hash == Some(*hash));
+        for Going { gone, .. } in removed {
+            let left = snapshot.residue(gone.space, gone.version).await?;
             residue.chunks += left.records;
             residue.vectors += left.vectors;
             residue.text_entries += left.text_entries;
             let objects = &self.parts.objects;
             for prefix in [Key::version, Key::cached] {
-                let left = objects.list_below(&prefix(tenant, one.version)).await?;
+                let left = objects.list_below(&prefix(tenant, gone.version)).await?;
                 residue.objects += left.len() as u64;
             }
-            let original = Key::original(tenant, &one.content_hash);
+        }
+        let originals: BTreeSet<_> = removed.iter().map(|one| one.content_hash).collect();
+        for hash in originals {
+            let original = Key::original(tenant, &hash);
             // Another document may have the same bytes; then they are that one's.
-            let left = !elsewhere(one) && objects.exists(&original).await?;
+            let left = !elsewhere(&hash) && self.parts.objects.exists(&original).await?;
             residue.objects += u64::from(left);
         }
         Ok(residue)
@@ -263,16 +277,18 @@ impl Engine {
         removing: &[Removing],
     ) -> Result<(), Error> {
         let _moving = self.still.read().await;
-        self.unindex(tenant, removing).await?;
+        let going = removing.iter().map(|one| going(tenant, one));
+        let gone: Vec<_> = going.map(|one| one.gone).collect();
+        self.unindex(&gone).await?;
+        self.delete_made(tenant, &gone).await?;
         self.unstore(tenant, removing).await
     }
 
     /// The index forgets them, for good.
-    async fn unindex(&self, tenant: TenantId, removing: &[Removing]) -> Result<(), Error> {
-        let mut receipts = Vec::with_capacity(removing.len());
-        for version in removing {
-            let space = space_of(tenant, version);
-            match self.parts.index.forget(space, version.version).await {
+    async fn unindex(&self, gone: &[Gone]) -> Result<(), Error> {
+        let mut receipts = Vec::with_capacity(gone.len());
+        for one in gone {
+            match self.parts.index.forget(one.space, one.version).await {
                 Ok(receipt) => receipts.push(receipt),
                 // Its whole generation was forgotten before.
                 Err(index::Error::ForgottenSpace) => {}
@@ -285,15 +301,20 @@ impl Engine {
         Ok(())
     }
 
-    /// What was made of versions the index has forgotten goes, then the rows that name them;
-    /// originals no row names any more are noted until they are deleted. So what is left of
-    /// an interrupted removal can always be found again.
-    async fn unstore(&self, tenant: TenantId, removing: &[Removing]) -> Result<(), Error> {
-        for version in removing {
+    /// What was made of versions the index has forgotten.
+    async fn delete_made(&self, tenant: TenantId, gone: &[Gone]) -> Result<(), Error> {
+        for one in gone {
             for prefix in [Key::version, Key::cached] {
-                self.delete_below(&prefix(tenant, version.version)).await?;
+                self.delete_below(&prefix(tenant, one.version)).await?;
             }
         }
+        Ok(())
+    }
+
+    /// The rows that name versions of which nothing is left but those; originals no row names any
+    /// more are noted until they are deleted. So what is left of an interrupted removal can always
+    /// be found again.
+    async fn unstore(&self, tenant: TenantId, removing: &[Removing]) -> Result<(), Error> {
         let shut = self.door.write().await;
         let versions: Vec<_> = removing.iter().map(|r| r.version).collect();
         let unreferenced = self

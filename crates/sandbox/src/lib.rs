@@ -30,8 +30,8 @@ mod usage;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::Parsed;
-use parse::{Checkpoint, Format, Hints, Stream};
+use model::{Gap, Parsed};
+use parse::{Checkpoint, Format, Hints, Options, Stream};
 
 pub use child::{child_main, child_main_with};
 pub use error::{Death, Error, Fault};
@@ -52,7 +52,30 @@ pub struct Sandbox {
 
 enum Mode {
     Children(Box<Pool>),
-    Unconfined(parse::Limits),
+    Unconfined(Arc<Unconfined>),
+}
+
+#[derive(Default)]
+struct Unconfined {
+    limits: parse::Limits,
+    /// Pages, counted from 0, that are taken for such as hurt.
+    poison: Vec<u32>,
+}
+
+impl Unconfined {
+    /// As [`isolate`] would come to it.
+    fn parse(&self, bytes: &[u8], hints: &Hints) -> Result<Parsed, parse::Error> {
+        let options = Options {
+            skip: self.poison.clone(),
+            ..Options::default()
+        };
+        let mut parsed = parse::parse_part(bytes, hints, &self.limits, &options)?;
+        parsed.gaps.extend(self.poison.iter().map(|page| Gap {
+            pages: Some((page + 1, page + 1)),
+            reason: Death::Memory.to_string(),
+        }));
+        Ok(parsed)
+    }
 }
 
 impl Sandbox {
@@ -65,8 +88,17 @@ impl Sandbox {
 
     /// Parses in this very process, with no protection at all: for other crates' tests.
     pub fn unconfined_for_tests() -> Self {
+        Self::unconfined_and_hurt_by(Vec::new())
+    }
+
+    /// As [`Sandbox::unconfined_for_tests`], where these pages, counted from 0, cannot be read.
+    pub fn unconfined_and_hurt_by(poison: Vec<u32>) -> Self {
+        let by = Unconfined {
+            poison,
+            ..Unconfined::default()
+        };
         Self {
-            mode: Arc::new(Mode::Unconfined(parse::Limits::default())),
+            mode: Arc::new(Mode::Unconfined(Arc::new(by))),
         }
     }
 
@@ -82,9 +114,9 @@ impl Sandbox {
                 }
                 isolate::parse(pool, &bytes, &hints, &words).await
             }
-            Mode::Unconfined(limits) => {
-                let limits = *limits;
-                unconfined(move || parse::parse(&bytes, &hints, &limits)).await
+            Mode::Unconfined(by) => {
+                let by = Arc::clone(by);
+                unconfined(move || by.parse(&bytes, &hints)).await
             }
         }
     }
@@ -101,9 +133,9 @@ impl Sandbox {
                 };
                 Reading::begin(pool, &request, head).await
             }
-            Mode::Unconfined(limits) => {
+            Mode::Unconfined(by) => {
                 let format = Format::detect(head, &hints)?;
-                let reading = || Reading::unconfined(format, Stream::new(format, limits));
+                let reading = || Reading::unconfined(format, Stream::new(format, &by.limits));
                 Ok(format.streams().then(reading))
             }
         }
@@ -121,9 +153,10 @@ impl Sandbox {
                 let begun = Reading::begin(pool, &request, &[]).await?;
                 begun.ok_or_else(|| Error::Protocol("a text that is not resumed".to_owned()))
             }
-            Mode::Unconfined(limits) => {
+            Mode::Unconfined(by) => {
                 let format = from.format;
-                Ok(Reading::unconfined(format, Stream::resume(from, limits)))
+                let stream = Stream::resume(from, &by.limits);
+                Ok(Reading::unconfined(format, stream))
             }
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::harm::{Expected, Target};
 use super::stores::Stores;
 use super::{House, copy, named};
-use crate::mill::{Folder, Mill};
+use crate::mill::{Folder, Mill, outcomes, path};
 
 /// With the id of the knowledge base.
 const HARMS: &[&str] = &[
@@ -132,4 +132,28 @@ fn a_folder_that_lost_its_only_knowledge_base_is_opened_and_gets_it_back() {
         assert_eq!(mill.digest(), digest, "{harm}");
         assert_eq!(mill.lines(&search), before, "{harm}");
     }
+}
+
+/// An ingest makes what it is asked to bring files into, if it is not there.
+#[test]
+fn what_is_ingested_into_a_lost_knowledge_base_waits_for_its_repair() {
+    let folder = Folder::of(&[("a.md", "# The wheel\n\nIt turns with the water.\n")]);
+    let mill = Mill::sqlite();
+    mill.ingest(folder.path());
+    let digest = mill.digest();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let mut stores = Stores::open(&mill.data()).await;
+        let kb = stores.kb().await;
+        let lost = "DELETE FROM knowledge_bases WHERE id = $1";
+        stores.execute(lost, kb).await;
+        stores.close().await;
+    });
+    let refused = mill.run(&["ingest", path(folder.path())]);
+    assert!(!refused.status.success());
+    let why = String::from_utf8(refused.stderr).unwrap();
+    assert!(why.contains("run `gristmill repair`"), "{why}");
+    mill.ok(&["repair"]);
+    assert_eq!(mill.digest(), digest);
+    assert_eq!(outcomes(&mill.ingest(folder.path())), ["skipped"]);
 }

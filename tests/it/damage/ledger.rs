@@ -38,6 +38,67 @@ async fn a_ledger_that_lost_its_end_is_named_and_nothing_is_made_of_the_rest() {
     );
 }
 
+/// What comes next must not make the chain whole, or what it lost is taken for what never was.
+#[tokio::test]
+async fn a_lost_end_of_a_ledger_stays_lost_whatever_comes_after_it() {
+    for lost in [
+        "DELETE FROM ledger WHERE seq = (SELECT max(seq) FROM ledger)",
+        "DELETE FROM ledger",
+    ] {
+        let mill = Mill::sqlite();
+        let folder = Folder::of(&[("a.md", "# A\n\nThe first quern.\n")]);
+        mill.ingest(folder.path());
+        folder.write("a.md", "# A\n\nThe second quern.\n");
+        mill.ingest(folder.path());
+        harm(&mill, lost).await;
+        folder.write("a.md", "# A\n\nThe third quern.\n");
+        mill.ingest(folder.path());
+        let uri = mill.lines(&["documents", "--json"])[0]["document_id"].clone();
+        let history = || mill.lines(&["documents", "history", text(&uri), "--json"]);
+        let before = history();
+
+        let output = mill.run(&["repair", "--json"]);
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let findings = told["findings"].as_array().unwrap();
+        assert_eq!(findings.len(), 1, "{lost}: {told}");
+        assert_eq!(
+            findings[0]["what"], "the ledger's chain is broken",
+            "{lost}"
+        );
+        assert_eq!(findings[0]["mended"], false, "{lost}");
+        assert_eq!(history(), before, "{lost}: nothing is made of the rest");
+    }
+}
+
+/// It told of a version that never answered, so nothing but the document's row misses it.
+#[tokio::test]
+async fn a_lost_end_of_a_ledger_is_named_though_nothing_else_tells_of_it() {
+    let mill = Mill::sqlite();
+    let folder = Folder::of(&[("a.md", "# A\n\nThe first quern.\n")]);
+    mill.ingest(folder.path());
+    folder.write("a.md", "# A\n\nThe second quern.\n");
+    let mut ingest = mill.command(&["ingest", path(folder.path())]);
+    ingest.env("GRISTMILL_CRASH_AT", "catalog.admit_batch:after:1");
+    assert!(!ingest.output().unwrap().status.success());
+    let job = &mill.lines(&["jobs", "--json"])[0];
+    mill.ok(&["jobs", "cancel", text(&job["job_id"])]);
+    let clean = mill.run(&["verify"]);
+    assert!(clean.status.success());
+    let lost = "DELETE FROM ledger WHERE kind = 'removed'
+        AND seq = (SELECT max(seq) FROM ledger)";
+    harm(&mill, lost).await;
+
+    // Twice: repair does not make the row fit what is left.
+    for _ in 0..2 {
+        let output = mill.run(&["repair", "--json"]);
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let findings = told["findings"].as_array().unwrap();
+        assert_eq!(findings.len(), 1, "{told}");
+        assert_eq!(findings[0]["what"], "the ledger lacks its last entries");
+        assert_eq!(findings[0]["mended"], false, "{told}");
+    }
+}
+
 /// A document that was removed while it was on its way, came again, was removed and came once more.
 async fn removed_twice() -> Mill {
     let mill = Mill::sqlite();

@@ -435,8 +435,8 @@ fn the_command_line_mends_and_says_what_it_did() {
         .unwrap()
         .unwrap()
         .path();
-    let parsed = tenant.join(text(&document["version_id"])).join("1.text");
-    std::fs::write(&parsed, "something else").unwrap();
+    let made = tenant.join(text(&document["version_id"]));
+    std::fs::write(made.join("1.text"), "something else").unwrap();
 
     assert!(!mill.run(&["verify"]).status.success());
     let told = &mill.lines(&["repair", "--json"])[0];
@@ -452,7 +452,8 @@ fn the_command_line_mends_and_says_what_it_did() {
     let original = std::fs::read_dir(mill.data().join("objects/originals")).unwrap();
     let original = original.map(|t| t.unwrap().path().join(text(&document["content_hash"])));
     std::fs::remove_file(original.into_iter().next().unwrap()).unwrap();
-    std::fs::remove_file(&parsed).unwrap();
+    assert!(!made.join("1.text").exists(), "the pass before it is gone");
+    std::fs::remove_file(made.join("2.text")).unwrap();
     let output = mill.run(&["repair", "--json"]);
     assert!(!output.status.success());
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

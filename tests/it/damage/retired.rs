@@ -72,6 +72,14 @@ impl Library {
         folder.join(self.version.to_string())
     }
 
+    /// Whatever pass it was made in.
+    fn lose(&self, end: &str) {
+        let objects = std::fs::read_dir(self.objects()).unwrap();
+        let mut objects = objects.map(|object| object.unwrap().path());
+        let is_it = |object: &PathBuf| object.to_string_lossy().ends_with(end);
+        std::fs::remove_file(objects.find(is_it).expect("it was made")).unwrap();
+    }
+
     fn run(&self, args: &[&str]) -> std::process::Output {
         let mut command = self.mill.command(args);
         command.envs(self.told.iter().copied()).output().unwrap()
@@ -100,8 +108,8 @@ impl Library {
 #[tokio::test]
 async fn what_a_retired_generation_has_lost_is_made_again() {
     let library = library(&[]).await;
-    for object in ["1.text", "1.parsed"] {
-        std::fs::remove_file(library.objects().join(object)).unwrap();
+    for object in [".text", ".parsed"] {
+        library.lose(object);
         library.is_mended();
     }
     for sql in [
@@ -117,8 +125,8 @@ async fn what_a_retired_generation_has_lost_is_made_again() {
 #[tokio::test]
 async fn the_text_of_a_retired_generation_comes_back_without_its_model() {
     let library = library(&[("GRISTMILL_EMBEDDING_DIMENSION", "64")]).await;
-    for object in ["1.text", "1.parsed"] {
-        std::fs::remove_file(library.objects().join(object)).unwrap();
+    for object in [".text", ".parsed"] {
+        library.lose(object);
         library.is_mended();
     }
 }
@@ -126,7 +134,7 @@ async fn the_text_of_a_retired_generation_comes_back_without_its_model() {
 #[tokio::test]
 async fn what_came_back_is_not_said_to_be_beyond_mending() {
     let library = library(&[("GRISTMILL_EMBEDDING_DIMENSION", "64")]).await;
-    std::fs::remove_file(library.objects().join("1.text")).unwrap();
+    library.lose(".text");
     library
         .execute("DELETE FROM document_units WHERE version_id = $1")
         .await;

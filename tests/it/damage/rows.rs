@@ -75,6 +75,22 @@ async fn a_version_that_tells_of_other_bytes_has_not_lost_its_original() {
 }
 
 #[tokio::test]
+async fn a_document_whose_newest_version_is_said_to_be_an_older_one_is_named() {
+    let library = library();
+    let sql = "UPDATE documents SET latest_version = (SELECT v.id FROM document_versions v
+        WHERE v.document_id = documents.id ORDER BY v.number LIMIT 1) WHERE id = $1";
+    let findings = library.mended_after(sql, library.document).await;
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    let newest = "UPDATE documents SET updated_at = updated_at WHERE id = $1
+        AND latest_version = (SELECT v.id FROM document_versions v
+            WHERE v.document_id = documents.id ORDER BY v.number DESC LIMIT 1)";
+    // It is done to no row that knows another.
+    let mut stores = Stores::open(&library.mill.data()).await;
+    stores.execute(newest, library.document).await;
+    stores.close().await;
+}
+
+#[tokio::test]
 async fn a_row_of_activations_that_went_to_an_unknown_document_is_taken_away() {
     let library = library();
     let sql = "UPDATE activations SET document_id = randomblob(16)

@@ -83,7 +83,7 @@ async fn the_command_line_verifies_and_repairs_every_tenant_and_the_api_only_the
 const OTHER: &str = "(SELECT id FROM tenants WHERE name <> 'default')";
 
 /// The tables that say whose a row is, and which of their rows are made the other's.
-const ROWS: [&str; 7] = [
+const ROWS: [&str; 8] = [
     "knowledge_bases WHERE name = 'second'",
     "jobs WHERE TRUE",
     // Of a document that answers, of one that failed and of one under way.
@@ -91,6 +91,8 @@ const ROWS: [&str; 7] = [
     "document_versions WHERE kb_id = (SELECT id FROM knowledge_bases WHERE name = 'second')",
     "ingestion_runs WHERE kb_id = (SELECT id FROM knowledge_bases WHERE name = 'second')",
     "activations WHERE kb_id = (SELECT id FROM knowledge_bases WHERE name = 'second')",
+    "ledger WHERE version_id IN (SELECT v.id FROM document_versions v
+         JOIN knowledge_bases k ON k.id = v.kb_id WHERE k.name = 'second')",
     "work WHERE TRUE",
 ];
 

@@ -7,14 +7,14 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use model::{
-    ContentHash, DocumentId, GenerationId, JobId, KbId, PageSize, RunId, RunStatus, SourceId,
-    SourceOrder, SourceUri, Step, UnitName, UserId, VersionId,
+    ContentHash, DocumentId, Gap, GenerationId, JobId, KbId, PageSize, RunId, RunStatus, SourceId,
+    SourceOrder, SourceUri, Step, UnitName, UserId, VersionId, Warning,
 };
 
 use super::{
     ActivationCause, Artifacts, ClaimSum, DocumentFacts, Facts, LedgerEntry, LedgerKind,
-    NotedRemovals, NotedRun, Now, Renamed, RunFacts, Told, UnderWay, UnitState, VersionState,
-    Witness, WorkFile, replay, words,
+    NotedRemovals, NotedRun, Now, Renamed, RunFacts, RunType, Told, UnderWay, UnitState,
+    VersionState, Witness, WorkFile, replay, words,
 };
 
 /// All rows of one document, whichever of them are there.
@@ -38,6 +38,8 @@ pub struct Dossier {
     pub activations: Vec<ActivationFile>,
     /// Oldest first.
     pub ledger: Vec<LedgerEntry>,
+    /// How many of its entries say they are another tenant's.
+    pub ledger_astray: usize,
     /// Oldest first.
     pub runs: Vec<RunFile>,
     /// Those and any that were noted, whether or not their rows are there.
@@ -67,6 +69,7 @@ impl Dossier {
             unread: Vec::new(),
             activations: Vec::new(),
             ledger: Vec::new(),
+            ledger_astray: 0,
             runs: Vec::new(),
             noted_runs: Vec::new(),
             renamed: Vec::new(),
@@ -79,6 +82,23 @@ impl Dossier {
 
     pub fn version(&self, id: VersionId) -> Option<&VersionFile> {
         self.versions.iter().find(|version| version.id == id)
+    }
+
+    /// Whether a newer version than this has come in its generation: copies come after what they
+    /// are made of, and are not newer.
+    pub fn is_outdated(&self, version: VersionId) -> bool {
+        let Some(known) = self.version(version) else {
+            return false;
+        };
+        let came = |run: RunId| {
+            let told = self.noted_runs.iter().find(|one| one.run == run);
+            let facts = told.and_then(NotedRun::told);
+            facts.is_some_and(|facts| facts.run_type != RunType::Reindex)
+        };
+        let mut versions = self.versions.iter();
+        versions.any(|one| {
+            one.generation == known.generation && one.number > known.number && came(one.run)
+        })
     }
 
     /// The bytes a version was made of, as most tell that know of them: its row, its run, what was
@@ -149,6 +169,13 @@ impl Dossier {
         let known = self.head.is_some() || !self.versions.is_empty() || !self.unread.is_empty();
         let told = !self.ledger.is_empty() || !self.runs.is_empty();
         !known && !told && self.activations.iter().all(strange)
+    }
+
+    /// Whether there is nothing of it but its ledger.
+    pub(crate) fn is_ledger_alone(&self) -> bool {
+        let known = self.head.is_some() || !self.versions.is_empty() || !self.unread.is_empty();
+        let told = !self.runs.is_empty() || !self.activations.is_empty();
+        !known && !told && !self.ledger.is_empty()
     }
 
     /// When the ledger says it was removed, where nothing that was written there since may have
@@ -250,6 +277,29 @@ pub struct DocumentHead {
     pub latest: Option<VersionId>,
     /// The last entry of its ledger; `None` if it never had one.
     pub ledger_head: Option<ContentHash>,
+    /// Of that end; `None` where it has none, or nobody summed it up.
+    pub ledger_sum: Option<ContentHash>,
+}
+
+impl DocumentHead {
+    /// Whether the end it knows is the one that was written down; unknown where none was summed up.
+    pub fn end_stands(&self, document: DocumentId) -> Option<bool> {
+        end_stands(document, self.ledger_head, self.ledger_sum)
+    }
+}
+
+/// What proves that a document's ledger ended here: its chain does not, where its end is gone.
+pub(crate) fn sum_of_end(document: DocumentId, head: &ContentHash) -> ContentHash {
+    ContentHash::of_fields([&document.as_uuid().as_bytes()[..], head.as_bytes()])
+}
+
+pub(crate) fn end_stands(
+    document: DocumentId,
+    head: Option<ContentHash>,
+    sum: Option<ContentHash>,
+) -> Option<bool> {
+    let sum = sum?;
+    Some(head.is_some_and(|head| sum_of_end(document, &head) == sum))
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -422,6 +472,8 @@ pub enum Mend {
     },
     /// A version's row: made again where it is gone, else its facts set to these.
     Version(VersionFacts),
+    /// Whose the ledger of the document is.
+    LedgerOwner,
     /// Every activation of the document, as the ledger tells.
     Activations,
     /// What filters look up of a version.
@@ -474,12 +526,16 @@ pub struct VersionFacts {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reworked {
     pub version: VersionId,
+    /// Its artifacts were written under this one, beside those it had.
+    pub pass: u32,
     pub units: Vec<ReworkedUnit>,
     pub artifacts: Artifacts,
     pub pages: Vec<PageSize>,
     pub title: Option<String>,
     pub language: Option<String>,
     pub media_type: String,
+    pub gaps: Vec<Gap>,
+    pub warnings: Vec<Warning>,
     pub root_hash: ContentHash,
     pub flush: u64,
     /// The chunks are others than before, and the ledger is told.

@@ -253,13 +253,14 @@ pub struct Removing {
     pub content_hash: ContentHash,
 }
 
-/// A version that was taken away before, with a canceled job or an abandoned generation: only its runs
-/// tell of it.
+/// A version without a row, of which its runs tell: it was taken away before, with a canceled job or an
+/// abandoned generation, or its row was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Former {
     pub kb: KbId,
     pub generation: GenerationId,
     pub version: VersionId,
+    pub content_hash: ContentHash,
 }
 
 /// Why a document stops answering.

@@ -18,8 +18,8 @@ pub trait Audit {
     /// which stay, are not asked.
     async fn rows_left(&self, versions: &[VersionId]) -> Result<u64, Error>;
 
-    /// The versions of a document that were taken away before, whose text files of the index may
-    /// still hold.
+    /// The versions of a document that have no row, whose text files of the index may still hold:
+    /// those that were taken away before, and those that lost it.
     async fn former(&self, tenant: TenantId, document: DocumentId) -> Result<Vec<Former>, Error>;
 
     /// What rows that outlive a purged document still tell of it: `of` is the knowledge base it

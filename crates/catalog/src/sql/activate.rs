@@ -158,10 +158,13 @@ async fn opens<DB: Dialect>(
     removal: &Removal,
     now: DateTime<Utc>,
 ) -> Result<Option<(ActivationCause, DateTime<Utc>)>, Error> {
+    if removal.overtakes(version) {
+        return Ok(None);
+    }
     if version.generation.state == GenerationState::Building {
         return mirrored::<DB>(c, version).await;
     }
-    let overtaken = removal.overtakes(version) || newer::<DB>(c, version, removal).await?;
+    let overtaken = newer::<DB>(c, version, removal).await?;
     Ok((!overtaken).then_some((ActivationCause::Run, now)))
 }
 
@@ -388,11 +391,17 @@ pub async fn rollback<DB: Dialect>(
             "it was never finished and cannot serve",
         ));
     };
-    if version.generation.state == GenerationState::Retired {
-        return Err(Error::conflict(
-            "version",
-            "its generation serves no more; ingest its original again",
-        ));
+    match version.generation.state {
+        GenerationState::Serving => {}
+        GenerationState::Retired => {
+            let why = "its generation serves no more; ingest its original again";
+            return Err(Error::conflict("version", why));
+        }
+        GenerationState::Building => {
+            let why = "its generation is being built and does not answer yet; roll back to the \
+                       version it is a copy of";
+            return Err(Error::conflict("version", why));
+        }
     }
     if serves::<DB>(c, version.id).await? {
         return Ok(());

@@ -181,16 +181,7 @@ async fn gather<DB: Dialect>(
             d.activations.push(row);
         },
     )?;
-    let rows = of::<DB>(c, tenant, "SELECT d.* FROM ledger d", "d.document_id", ids).await?;
-    file::<DB, _>(
-        &mut found,
-        "ledger",
-        &rows,
-        ledger::read::<DB>,
-        |d, entry| {
-            d.ledger.push(entry);
-        },
-    )?;
+    ledgers::<DB>(c, tenant, ids, &mut found).await?;
     // Ended runs keep their job when a cancel leaves the version to others; begun anew, the job
     // claims what it meets from then on.
     let sql = "SELECT d.*, j.id AS claimant, jv.job_id AS claim FROM ingestion_runs d
@@ -238,6 +229,39 @@ async fn gather<DB: Dialect>(
     found.iter_mut().for_each(Dossier::find_renamed);
     found.iter_mut().for_each(in_order);
     Ok(found)
+}
+
+/// Entries are of the document they name, by their hash too, whosever they say they are.
+async fn ledgers<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    ids: &[Uuid],
+    found: &mut Dossiers,
+) -> Result<(), Error> {
+    let rows = among::<DB>(c, "SELECT * FROM ledger", "document_id", ids).await?;
+    let read = |row: &DB::Row| {
+        let owner = Cells::<DB>(row).id("tenant_id", TenantId::from_uuid);
+        Ok((ledger::read::<DB>(row)?, owner.ok() == Some(tenant)))
+    };
+    file::<DB, _>(found, "ledger", &rows, read, |d, (entry, is_ours)| {
+        d.ledger.push(entry);
+        d.ledger_astray += usize::from(!is_ours);
+    })
+}
+
+async fn among<DB: Dialect>(
+    c: &mut Tx<DB>,
+    select: &str,
+    column: &str,
+    ids: &[Uuid],
+) -> Result<Vec<DB::Row>, Error> {
+    let mut sql: QueryBuilder<DB> = QueryBuilder::new(select);
+    sql.push(format_args!(" WHERE {column} IN ("));
+    let mut list = sql.separated(", ");
+    for id in ids {
+        list.push_bind(*id);
+    }
+    Ok(sql.push(")").build().fetch_all(c).await?)
 }
 
 /// What hangs on versions: units, pages, what filters look up.
@@ -354,9 +378,33 @@ async fn leave_to_other_tenants<DB: Dialect>(
     tenant: TenantId,
     found: &mut Dossiers,
 ) -> Result<(), Error> {
+    leave_ledgers::<DB>(c, tenant, found).await?;
     let kbs: BTreeSet<KbId> = found.values().filter_map(Dossier::kb).collect();
     let others = noted_kbs::of_others::<DB>(c, tenant, kbs).await?;
     found.retain(|_, dossier| dossier.kb().is_none_or(|kb| !others.contains(&kb)));
+    Ok(())
+}
+
+/// A ledger alone, of a document that is another tenant's.
+async fn leave_ledgers<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    found: &mut Dossiers,
+) -> Result<(), Error> {
+    let theirs = |d: &Dossier| d.is_ledger_alone() && d.ledger_astray == d.ledger.len();
+    found.retain(|_, dossier| !theirs(dossier));
+    let alone = found.iter().filter(|(_, d)| d.is_ledger_alone());
+    let alone: Vec<Uuid> = alone.map(|(id, _)| *id).collect();
+    if alone.is_empty() {
+        return Ok(());
+    }
+    let rows = among::<DB>(c, "SELECT id, tenant_id FROM documents", "id", &alone).await?;
+    for row in &rows {
+        let row = Cells::<DB>(row);
+        if row.id("tenant_id", TenantId::from_uuid).ok() != Some(tenant) {
+            found.remove(&row.get::<Uuid>("id")?);
+        }
+    }
     Ok(())
 }
 

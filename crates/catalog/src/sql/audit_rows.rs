@@ -28,6 +28,7 @@ pub fn head<DB: Dialect>(row: &DB::Row) -> Result<(DocumentHead, DocumentFacts),
         source: row.maybe_id("source_id", SourceId::from_uuid)?,
         latest: row.maybe_id("latest_version", VersionId::from_uuid)?,
         ledger_head: row.maybe_hash("ledger_head")?,
+        ledger_sum: row.maybe_hash("ledger_sum")?,
     };
     Ok((head, facts))
 }

@@ -48,6 +48,7 @@ const OTHER_FAILED: &str = "(j.runs_failed < c.failed
 fn differing(one: &str) -> String {
     format!(
         "SELECT j.id, j.chunks_seen, j.docs_seen, j.runs_failed, c.*,
+             j.docs_skipped AS told_skipped, j.docs_refused AS told_refused,
              {OTHER_CHUNKS} AS other_chunks, {OTHER_DOCUMENTS} AS other_documents,
              {OTHER_FAILED} AS other_failed
          FROM jobs j JOIN ({COUNTED}) AS c ON c.id = j.id
@@ -149,12 +150,15 @@ pub async fn put_right<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<
 }
 
 async fn recount<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId, job: Uuid) -> Result<(), Error> {
-    let row = query(AssertSqlSafe(differing("AND j.id = $2")))
-        .bind(tenant.as_uuid())
-        .bind(job)
-        .fetch_optional(&mut *c)
-        .await?;
-    let Some(row) = row else { return Ok(()) };
+    let Some(row) = differing_one::<DB>(c, tenant, job).await? else {
+        return Ok(());
+    };
+    if let Some(met) = lost_by_batches::<DB>(c, job, &row).await? {
+        note_again::<DB>(c, job, &met).await?;
+    }
+    let Some(row) = differing_one::<DB>(c, tenant, job).await? else {
+        return Ok(());
+    };
     let row = Cells::<DB>(&row);
     let failed: i64 = match row.get("other_failed")? {
         true => row.get::<i64>("failed")? + failed_elsewhere::<DB>(c, job).await?,
@@ -176,6 +180,96 @@ async fn recount<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId, job: Uuid) -> Re
     .bind(failed)
     .execute(c)
     .await?;
+    Ok(())
+}
+
+async fn differing_one<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    job: Uuid,
+) -> Result<Option<DB::Row>, Error> {
+    let row = query(AssertSqlSafe(differing("AND j.id = $2")))
+        .bind(tenant.as_uuid())
+        .bind(job)
+        .fetch_optional(c)
+        .await?;
+    Ok(row)
+}
+
+/// Documents a job met, but for what it could not take in.
+struct Met {
+    begun: i64,
+    skipped: i64,
+}
+
+impl Met {
+    /// Whether it is told by other rows as well, and batches that differ have lost some, or were
+    /// changed. Those rows may go with what is purged, and never tell too little otherwise.
+    fn outweighs(&self, batches: &Self, others: &Self) -> bool {
+        let part = |row: i64, batches: i64, others: i64| {
+            row == batches || others == row || batches < row && row < others
+        };
+        self.begun + self.skipped > 0
+            && part(self.begun, batches.begun, others.begun)
+            && part(self.skipped, batches.skipped, others.skipped)
+    }
+}
+
+/// What a job's row says it met, where it is the notes of its batches that are wrong.
+async fn lost_by_batches<DB: Dialect>(
+    c: &mut Tx<DB>,
+    job: Uuid,
+    row: &DB::Row,
+) -> Result<Option<Met>, Error> {
+    let cells = Cells::<DB>(row);
+    let count = |name: &str| cells.get::<i64>(name);
+    if !cells.get::<bool>("other_documents")? || count("told_refused")? != count("docs_refused")? {
+        return Ok(None);
+    }
+    let told = Met {
+        begun: count("docs_seen")? - count("told_skipped")? - count("told_refused")?,
+        skipped: count("told_skipped")?,
+    };
+    let batches = Met {
+        begun: count("docs_begun")?,
+        skipped: count("docs_skipped")?,
+    };
+    let others = met_by_others::<DB>(c, job).await?;
+    Ok(Some(told).filter(|told| told.outweighs(&batches, &others)))
+}
+
+/// As its runs tell, and its claims. Copies are claimed like what they were made of.
+async fn met_by_others<DB: Dialect>(c: &mut Tx<DB>, job: Uuid) -> Result<Met, Error> {
+    let row = query(
+        "SELECT (SELECT count(*) FROM ingestion_runs r WHERE r.job_id = j.id
+               AND (r.counted_in = j.beginnings OR r.status IN ('queued', 'running'))) AS begun,
+             (SELECT count(DISTINCT v.document_id) FROM job_versions jv
+              JOIN document_versions v ON v.id = jv.version_id
+              WHERE jv.job_id = j.id AND jv.outcome = 'skipped') AS skipped
+         FROM jobs j WHERE j.id = $1",
+    )
+    .bind(job)
+    .fetch_one(c)
+    .await?;
+    let row = Cells::<DB>(&row);
+    Ok(Met {
+        begun: row.get("begun")?,
+        skipped: row.get("skipped")?,
+    })
+}
+
+/// In one row what its batches met.
+async fn note_again<DB: Dialect>(c: &mut Tx<DB>, job: Uuid, met: &Met) -> Result<(), Error> {
+    query("DELETE FROM job_batches WHERE job_id = $1")
+        .bind(job)
+        .execute(&mut *c)
+        .await?;
+    query("INSERT INTO job_batches (job_id, position, begun, skipped) VALUES ($1, 1, $2, $3)")
+        .bind(job)
+        .bind(met.begun)
+        .bind(met.skipped)
+        .execute(c)
+        .await?;
     Ok(())
 }
 

@@ -215,6 +215,14 @@ impl Dialect for Sqlite {
             "0035_a_full_house",
             include_str!("../../migrations/sqlite/0035_a_full_house.sql"),
         ),
+        (
+            "0036_sums_of_ledger_ends",
+            include_str!("../../migrations/sqlite/0036_sums_of_ledger_ends.sql"),
+        ),
+        (
+            "0037_what_was_rolled_back",
+            include_str!("../../migrations/sqlite/0037_what_was_rolled_back.sql"),
+        ),
     ];
     // BEGIN IMMEDIATE is the lock.
     const LOCK_MIGRATIONS: Option<&'static str> = None;
@@ -362,6 +370,14 @@ impl Dialect for Postgres {
         (
             "0034_runs_by_hash",
             include_str!("../../migrations/postgres/0034_runs_by_hash.sql"),
+        ),
+        (
+            "0036_sums_of_ledger_ends",
+            include_str!("../../migrations/postgres/0036_sums_of_ledger_ends.sql"),
+        ),
+        (
+            "0037_what_was_rolled_back",
+            include_str!("../../migrations/postgres/0037_what_was_rolled_back.sql"),
         ),
     ];
     const LOCK_MIGRATIONS: Option<&'static str> =

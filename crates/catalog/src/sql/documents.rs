@@ -15,7 +15,8 @@ const DOCUMENTS: &str = "SELECT d.id, d.kb_id, d.source_uri, d.source_id, d.crea
         CASE WHEN a.id IS NULL AND d.removed_at IS NOT NULL
             AND v.state IN ('ready', 'superseded') THEN 'removed'
             WHEN v.state = 'canceled' AND EXISTS (SELECT 1 FROM ledger l
-                WHERE l.document_id = d.id AND l.kind = 'purged') THEN 'purging'
+                WHERE l.document_id = d.id AND l.kind = 'purged'
+                  AND l.at >= v.created_at) THEN 'purging'
             ELSE v.state END AS state,
         v.title, v.filename, v.media_type, v.language, v.size, v.content_hash,
         coalesce(v.chunks, 0) AS chunks, coalesce(v.tokens, 0) AS tokens, v.metadata, v.gaps,
@@ -74,7 +75,8 @@ fn narrow<DB: Dialect>(select: &mut QueryBuilder<DB>, filter: &DocumentFilter) {
                 " AND CASE WHEN a.id IS NULL AND d.removed_at IS NOT NULL
                      AND n.state IN ('ready', 'superseded') THEN 'removed'
                      WHEN n.state = 'canceled' AND EXISTS (SELECT 1 FROM ledger l
-                         WHERE l.document_id = d.id AND l.kind = 'purged') THEN 'purging'
+                         WHERE l.document_id = d.id AND l.kind = 'purged'
+                           AND l.at >= n.created_at) THEN 'purging'
                      ELSE n.state END = ",
             )
             .push_bind(state.as_str());

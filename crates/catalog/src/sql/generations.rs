@@ -214,7 +214,11 @@ async fn mirror_causes<DB: Dialect>(
     (serving, building): (GenerationId, GenerationId),
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
-    for (document, _) in other_causes::<DB>(c, (serving, building)).await? {
+    let found = other_causes::<DB>(c, (serving, building)).await?;
+    if found.is_empty() {
+        return Ok(());
+    }
+    for (document, _) in found {
         lock_if_there::<DB>(c, tenant, document).await?;
     }
     // Another may have answered before it was locked.
@@ -225,20 +229,25 @@ async fn mirror_causes<DB: Dialect>(
     Ok(())
 }
 
+/// Of the two causes one is a rollback, and those are few: asked in every round of a build, it must
+/// not read all that is built.
+pub const OTHER_CAUSES: &str = "SELECT r.document_id,
+        CASE WHEN r.generation_id = $2 THEN r.version_id ELSE o.version_id END AS version_id
+    FROM activations r
+    JOIN activations o ON o.document_id = r.document_id AND o.closed_at IS NULL
+      AND o.generation_id IN ($1, $2) AND o.generation_id <> r.generation_id
+      AND o.cause <> 'rollback'
+    JOIN document_versions v ON v.id = r.version_id
+    JOIN document_versions w ON w.id = o.version_id AND w.content_hash = v.content_hash
+    WHERE r.generation_id IN ($1, $2) AND r.closed_at IS NULL AND r.cause = 'rollback'
+    ORDER BY r.document_id";
+
 /// What the generation being built answers with as the serving one does, but for another cause.
 async fn other_causes<DB: Dialect>(
     c: &mut Tx<DB>,
     (serving, building): (GenerationId, GenerationId),
 ) -> Result<Vec<(DocumentId, VersionId)>, Error> {
-    let sql = format!(
-        "SELECT b.document_id, b.version_id FROM activations b
-         JOIN document_versions w ON w.id = b.version_id
-         WHERE b.generation_id = $2 AND b.closed_at IS NULL
-           AND EXISTS (SELECT 1 {SERVING} AND a.document_id = b.document_id
-               AND a.cause <> b.cause AND v.content_hash = w.content_hash)
-         ORDER BY b.document_id"
-    );
-    let rows = query(AssertSqlSafe(sql))
+    let rows = query(OTHER_CAUSES)
         .bind(serving.as_uuid())
         .bind(building.as_uuid())
         .fetch_all(c)

@@ -42,6 +42,11 @@ pub async fn create<DB: Dialect>(
     .fetch_optional(&mut *c)
     .await?;
     fresh.ok_or_else(|| Error::conflict("knowledge base", format!("`{name}` exists already")))?;
+    // Beside a second one of that name, the first could not come back.
+    if noted_kbs::is_noted::<DB>(c, tenant, name).await? {
+        let why = format!("the row of `{name}` is lost: run `gristmill repair`");
+        return Err(Error::conflict("knowledge base", why));
+    }
     let kb = KbId::from_uuid(id);
     let first = GenerationFacts {
         id: GenerationId::from_uuid(Uuid::now_v7()),

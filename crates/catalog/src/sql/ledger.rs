@@ -3,10 +3,12 @@
 use chrono::{DateTime, Utc};
 use model::{ContentHash, DocumentId, GenerationId, TenantId, UserId, VersionId};
 use sqlx::{AssertSqlSafe, QueryBuilder, query};
+use uuid::Uuid;
 
 use super::cells::{Cells, bytes};
 use super::dialect::Dialect;
 use super::{Tx, paging};
+use crate::records::{end_stands, sum_of_end};
 use crate::{Error, LedgerEntry, LedgerKind, Listed, Page};
 
 /// What is written down; place in the chain and hashes follow.
@@ -26,18 +28,11 @@ pub async fn append<DB: Dialect>(
     fact: Fact,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
-    let last =
-        query("SELECT seq, hash FROM ledger WHERE document_id = $1 ORDER BY seq DESC LIMIT 1")
-            .bind(fact.document.as_uuid())
-            .fetch_optional(&mut *c)
-            .await?;
-    let (seq, prev) = match &last {
-        Some(row) => (
-            Cells::<DB>(row).count("seq")? + 1,
-            Some(Cells::<DB>(row).hash("hash")?),
-        ),
-        None => (1, None),
-    };
+    let last = last::<DB>(c, fact.document).await?;
+    let seq = last.map_or(1, |(seq, _)| seq + 1);
+    // What follows on a lost end must not make the chain whole: the loss would not show any more.
+    let known = known_end::<DB>(c, fact.document).await?;
+    let prev = known.told().or(last.map(|(_, hash)| hash));
     let mut entry = LedgerEntry {
         document: fact.document,
         seq,
@@ -53,12 +48,143 @@ pub async fn append<DB: Dialect>(
     };
     entry.hash = entry.computed_hash();
     insert::<DB>(c, fact.tenant, &entry).await?;
-    query("UPDATE documents SET ledger_head = $2 WHERE id = $1")
-        .bind(entry.document.as_uuid())
-        .bind(bytes(&entry.hash))
+    know_end::<DB>(c, entry.document, &entry.hash).await
+}
+
+/// The last entry that is there: its place, and its hash.
+async fn last<DB: Dialect>(
+    c: &mut Tx<DB>,
+    document: DocumentId,
+) -> Result<Option<(u64, ContentHash)>, Error> {
+    let row =
+        query("SELECT seq, hash FROM ledger WHERE document_id = $1 ORDER BY seq DESC LIMIT 1")
+            .bind(document.as_uuid())
+            .fetch_optional(c)
+            .await?;
+    let read = |row| {
+        let row = Cells::<DB>(&row);
+        Ok((row.count("seq")?, row.hash("hash")?))
+    };
+    row.map(read).transpose()
+}
+
+/// The end of a ledger, as its document's row knows it.
+#[derive(Default)]
+struct KnownEnd {
+    head: Option<ContentHash>,
+    /// Whether that is what was written down; `None` where nobody can tell.
+    stands: Option<bool>,
+}
+
+impl KnownEnd {
+    fn told(&self) -> Option<ContentHash> {
+        self.head.filter(|_| self.stands != Some(false))
+    }
+}
+
+async fn known_end<DB: Dialect>(c: &mut Tx<DB>, document: DocumentId) -> Result<KnownEnd, Error> {
+    let row = query("SELECT ledger_head, ledger_sum FROM documents WHERE id = $1")
+        .bind(document.as_uuid())
+        .fetch_optional(c)
+        .await?;
+    let Some(row) = row else {
+        return Ok(KnownEnd::default());
+    };
+    let row = Cells::<DB>(&row);
+    // What is no hash is not what was written down.
+    let Ok(head) = row.maybe_hash("ledger_head") else {
+        return Ok(KnownEnd::default());
+    };
+    let stands = match row.maybe_hash("ledger_sum") {
+        Ok(sum) => end_stands(document, head, sum),
+        Err(_) => None,
+    };
+    Ok(KnownEnd { head, stands })
+}
+
+async fn know_end<DB: Dialect>(
+    c: &mut Tx<DB>,
+    document: DocumentId,
+    hash: &ContentHash,
+) -> Result<(), Error> {
+    query("UPDATE documents SET ledger_head = $2, ledger_sum = $3 WHERE id = $1")
+        .bind(document.as_uuid())
+        .bind(bytes(hash))
+        .bind(bytes(&sum_of_end(document, hash)))
         .execute(c)
         .await?;
     Ok(())
+}
+
+/// Lets a document's row know the end of its ledger again. One that it knows and that is not there
+/// is lost: that stays known.
+pub async fn restate_end<DB: Dialect>(c: &mut Tx<DB>, document: DocumentId) -> Result<(), Error> {
+    let last = last::<DB>(c, document).await?.map(|(_, hash)| hash);
+    let known = known_end::<DB>(c, document).await?.told();
+    match last {
+        Some(hash) if known.is_none_or(|known| known == hash) => {
+            know_end::<DB>(c, document, &hash).await
+        }
+        Some(_) => Ok(()),
+        None if known.is_some() => Ok(()),
+        None => forget_end::<DB>(c, document).await,
+    }
+}
+
+async fn forget_end<DB: Dialect>(c: &mut Tx<DB>, document: DocumentId) -> Result<(), Error> {
+    query("UPDATE documents SET ledger_head = NULL, ledger_sum = NULL WHERE id = $1")
+        .bind(document.as_uuid())
+        .execute(c)
+        .await?;
+    Ok(())
+}
+
+/// All of a document's ledger is its tenant's.
+pub async fn give_back<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (tenant, document): (TenantId, DocumentId),
+) -> Result<(), Error> {
+    query("UPDATE ledger SET tenant_id = $2 WHERE document_id = $1 AND tenant_id <> $2")
+        .bind(document.as_uuid())
+        .bind(tenant.as_uuid())
+        .execute(c)
+        .await?;
+    Ok(())
+}
+
+/// Sums up the ends there are, when sums of them are new to a catalog. One that a ledger has lost
+/// by then is left without.
+pub async fn sum_all<DB: Dialect>(c: &mut Tx<DB>) -> Result<(), Error> {
+    const AT_ONCE: usize = 200;
+    let mut after = Uuid::nil();
+    loop {
+        let rows = query("SELECT id FROM documents WHERE id > $1 ORDER BY id LIMIT $2")
+            .bind(after)
+            .bind(AT_ONCE as i64)
+            .fetch_all(&mut *c)
+            .await?;
+        for row in &rows {
+            let Ok(id) = Cells::<DB>(row).get("id") else {
+                continue;
+            };
+            after = id;
+            sum_up::<DB>(c, DocumentId::from_uuid(id)).await?;
+        }
+        if rows.len() < AT_ONCE {
+            return Ok(());
+        }
+    }
+}
+
+async fn sum_up<DB: Dialect>(c: &mut Tx<DB>, document: DocumentId) -> Result<(), Error> {
+    // An entry nobody can read is named for that.
+    let Ok(Some((_, last))) = last::<DB>(c, document).await else {
+        return Ok(());
+    };
+    match known_end::<DB>(c, document).await?.head {
+        Some(known) if known == last => know_end::<DB>(c, document, &last).await,
+        _ => Ok(()),
+    }
 }
 
 async fn insert<DB: Dialect>(

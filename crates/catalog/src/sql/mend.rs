@@ -14,7 +14,7 @@ use super::ledger::{self, Fact};
 use super::reunion::reunion;
 use super::{
     Tx, admit, audit, audit_rows, metadata, noted_documents, noted_removals, noted_runs, recreate,
-    renamed, under_way, witness, witnessed, work,
+    renamed, stand_in, under_way, witness, witnessed, work,
 };
 use crate::{
     DocumentHead, Error, LedgerKind, Mend, Reworked, RunFile, VersionFacts, VersionState, replay,
@@ -37,6 +37,7 @@ pub async fn mend<DB: Dialect>(
     mends: Vec<Mend>,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
+    let orders = mends.iter().any(|mend| matches!(mend, Mend::Order(..)));
     for mend in mends {
         match mend {
             Mend::Renamed(one) => renamed::mend::<DB>(c, one).await?,
@@ -50,6 +51,7 @@ pub async fn mend<DB: Dialect>(
                 created,
                 with,
             } => reunion::<DB>(c, of, (&head, created), with).await?,
+            Mend::LedgerOwner => ledger::give_back::<DB>(c, of).await?,
             Mend::Activations => activations::<DB>(c, of).await?,
             Mend::Filterable(version) => filterable::<DB>(c, of, version).await?,
             Mend::Order(version, place) => order::<DB>(c, version, &place).await?,
@@ -69,7 +71,21 @@ pub async fn mend<DB: Dialect>(
             Mend::Reworked(reworked) => rework::<DB>(c, of, &reworked, now).await?,
         }
     }
+    if orders {
+        answer_in_order::<DB>(c, of, now).await?;
+    }
     latest::<DB>(c, of).await
+}
+
+/// What came too late only by a place that was changed answers, now that it stands where it did.
+async fn answer_in_order<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (tenant, document): Owner,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    stand_in::lock_runs::<DB>(c, document).await?;
+    stand_in::serve::<DB>(c, tenant, document, now).await?;
+    Ok(())
 }
 
 pub async fn document<DB: Dialect>(
@@ -98,25 +114,24 @@ pub async fn document<DB: Dialect>(
     .bind(created)
     .execute(&mut *c)
     .await?;
-    query(
-        "UPDATE documents SET ledger_head =
-             (SELECT l.hash FROM ledger l WHERE l.document_id = documents.id
-              ORDER BY l.seq DESC LIMIT 1)
-         WHERE id = $1",
-    )
-    .bind(document.as_uuid())
-    .execute(c)
-    .await?;
-    Ok(())
+    ledger::restate_end::<DB>(c, document).await
 }
 
-/// The newest version is the one with the highest number.
+/// The newest version is the one with the highest number in the generation that serves, unless the
+/// row knows one that nothing newer has come after: copies for another generation are not newer.
 async fn latest<DB: Dialect>(c: &mut Tx<DB>, (_, document): Owner) -> Result<(), Error> {
     query(
         "UPDATE documents SET latest_version =
-             (SELECT v.id FROM document_versions v WHERE v.document_id = documents.id
-              ORDER BY v.number DESC LIMIT 1)
-         WHERE id = $1",
+             (SELECT v.id FROM document_versions v
+              LEFT JOIN generations g ON g.id = v.generation_id AND g.state = 'serving'
+              WHERE v.document_id = documents.id
+              ORDER BY CASE WHEN g.id IS NULL THEN 1 ELSE 0 END, v.number DESC LIMIT 1)
+         WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM document_versions n
+             WHERE n.id = documents.latest_version AND n.document_id = documents.id
+               AND NOT EXISTS (SELECT 1 FROM document_versions v
+                   JOIN ingestion_runs r ON r.id = v.run_id AND r.run_type <> 'reindex'
+                   WHERE v.document_id = n.document_id AND v.generation_id = n.generation_id
+                     AND v.number > n.number))",
     )
     .bind(document.as_uuid())
     .execute(c)
@@ -489,8 +504,9 @@ async fn rework<DB: Dialect>(
     let row = query(
         "UPDATE document_versions SET units_total = $2, units_open = 0, chunks = $3, tokens = $4,
              root_hash = $5, needs_flush = $6, text_hash = $7, parsed_hash = $8, language = $9,
-             media_type = $10, title = coalesce(title, $11)
-         WHERE id = $1 RETURNING pass, generation_id, content_hash",
+             media_type = $10, title = coalesce(title, $11), pass = $12, gaps = $13,
+             warnings = $14
+         WHERE id = $1 RETURNING generation_id, content_hash",
     )
     .bind(id)
     .bind(i64::try_from(made.units.len()).unwrap_or(i64::MAX))
@@ -503,12 +519,15 @@ async fn rework<DB: Dialect>(
     .bind(made.language.as_deref())
     .bind(&*made.media_type)
     .bind(made.title.as_deref().map(text))
+    .bind(i64::from(made.pass))
+    .bind(json(&made.gaps))
+    .bind(json(&made.warnings))
     .fetch_optional(&mut *c)
     .await?
     .ok_or_else(|| Error::not_found("version", made.version))?;
     let row = Cells::<DB>(&row);
     let generation = row.id("generation_id", GenerationId::from_uuid)?;
-    units::<DB>(c, made, row.get("pass")?, now).await?;
+    units::<DB>(c, made, now).await?;
     super::steps::insert_pages::<DB>(c, made.version, &made.pages).await?;
     let change = changed::<DB>(c, generation).await?;
     query(
@@ -540,7 +559,6 @@ async fn rework<DB: Dialect>(
 async fn units<DB: Dialect>(
     c: &mut Tx<DB>,
     made: &Reworked,
-    pass: i64,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
     for units in made.units.chunks(1000) {
@@ -551,7 +569,7 @@ async fn units<DB: Dialect>(
         insert.push_values(units, |mut row, unit| {
             row.push_bind(made.version.as_uuid())
                 .push_bind(unit.name.to_string())
-                .push_bind(pass)
+                .push_bind(i64::from(made.pass))
                 .push_bind(i64::from(unit.position))
                 .push("'done'")
                 .push_bind(unit.chunks.cast_signed())

@@ -4,13 +4,15 @@ use model::ContentHash;
 use sqlx::{Pool, Row, query, raw_sql};
 
 use super::dialect::Dialect;
-use super::{noted_documents, noted_jobs, noted_kbs, noted_removals, noted_runs, witness};
+use super::{ledger, noted_documents, noted_jobs, noted_kbs, noted_removals, noted_runs, witness};
 use crate::Error;
 
 /// The migrations after which what was there is noted.
 const VERSION_WITNESSES: &str = "0025_version_witnesses";
 const RUN_AND_JOB_WITNESSES: &str = "0026_run_and_job_witnesses";
 const WITNESSES: &str = "0027_witnesses";
+/// The migration after which the ends of ledgers are summed up.
+const LEDGER_SUMS: &str = "0036_sums_of_ledger_ends";
 
 /// Brings the schema up to what this binary knows. A schema from the future is refused.
 pub async fn migrate<DB: Dialect>(pool: &Pool<DB>) -> Result<(), Error> {
@@ -60,6 +62,9 @@ async fn run<DB: Dialect>(pool: &Pool<DB>) -> Result<(), Error> {
         noted_documents::write_all::<DB>(&mut *tx).await?;
         noted_removals::write_all::<DB>(&mut *tx).await?;
         noted_kbs::write_all::<DB>(&mut *tx).await?;
+    }
+    if is_new(LEDGER_SUMS) {
+        ledger::sum_all::<DB>(&mut *tx).await?;
     }
     if let Some(restore) = DB::RESTORE_FENCE {
         query(restore).execute(&mut *tx).await?;

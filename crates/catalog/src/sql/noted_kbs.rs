@@ -109,6 +109,17 @@ async fn change<DB: Dialect>(
     }
 }
 
+/// Whether a knowledge base of this name is noted, so that repair would write its row again.
+pub async fn is_noted<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    name: &str,
+) -> Result<bool, Error> {
+    let noted = notes::of_owners::<DB, KbFacts>(c, &[tenant.as_uuid()]).await?;
+    let mut noted = noted.iter();
+    Ok(noted.any(|one| matches!(&one.told, Told::Was(facts) if facts.name == name)))
+}
+
 /// Every knowledge base of a tenant, as it is and as it was noted.
 pub async fn gather<DB: Dialect>(c: &mut Tx<DB>, tenant: TenantId) -> Result<Vec<NotedKb>, Error> {
     let mut found = BTreeMap::new();

@@ -120,6 +120,18 @@ pub async fn hand_over<DB: Dialect>(
     Ok(())
 }
 
+/// As [`hand_over`], of one run.
+pub async fn hand_over_one<DB: Dialect>(
+    c: &mut Tx<DB>,
+    run: RunId,
+    (from, to): (DocumentId, DocumentId),
+) -> Result<(), Error> {
+    if let Some(facts) = standing::<DB>(c, (from, run)).await? {
+        put::<DB>(c, (to, run), &facts).await?;
+    }
+    forget::<DB>(c, (from, run)).await
+}
+
 /// Notes every run that has ended, when notes are new to a catalog.
 pub async fn write_all<DB: Dialect>(c: &mut Tx<DB>) -> Result<(), Error> {
     const AT_ONCE: usize = 200;

@@ -3,7 +3,7 @@
 use sqlx::{AssertSqlSafe, Connection as _, Row as _, Sqlite, SqliteConnection, query, raw_sql};
 
 use super::dialect::Dialect as _;
-use super::{noted_runs, status, waits};
+use super::{generations, noted_runs, status, waits};
 
 async fn migrated() -> SqliteConnection {
     let mut c = SqliteConnection::connect("sqlite::memory:").await.unwrap();
@@ -81,4 +81,10 @@ async fn what_names_documents_or_numbers_reads_no_more_than_those() {
         let plan = plan(sql).await;
         assert!(plan[0].contains(through), "{plan:?}");
     }
+}
+
+#[tokio::test]
+async fn a_round_of_a_build_reads_what_was_rolled_back_and_not_all_that_is_built() {
+    let plan = plan(generations::OTHER_CAUSES).await;
+    assert!(plan[0].contains("INDEX rolled_back"), "{plan:?}");
 }

@@ -1,5 +1,7 @@
 //! Versions that stop answering: deactivated, purged, or removed with the job that brought them.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 use model::{
     ContentHash, DocumentId, GenerationId, KbId, RunId, RunStatus, SourceOrder, TenantId, UserId,
@@ -152,6 +154,8 @@ pub async fn begin_purge<DB: Dialect>(
     now: DateTime<Utc>,
 ) -> Result<Vec<Removing>, Error> {
     lock_document::<DB>(c, tenant, document).await?;
+    let former_selves = unsay::take_over::<DB>(c, tenant, document).await?;
+    let now = purged_at::<DB>(c, document, now).await?;
     let rows = query(AssertSqlSafe(format!(
         "{REMOVING} WHERE v.document_id = $1 ORDER BY v.id"
     )))
@@ -169,19 +173,42 @@ pub async fn begin_purge<DB: Dialect>(
     for version in &removing {
         withdraw::<DB>(c, version).await?;
     }
+    for lost in former::<DB>(c, tenant, document).await? {
+        take_back::<DB>(c, (document, lost.version), lost.generation).await?;
+    }
     for version in &removing {
         end_runs::<DB>(c, version, "the document was purged", now).await?;
     }
     write_down::<DB>(c, tenant, document, LedgerKind::Purged, by, now).await?;
+    for former in former_selves {
+        former.unsay_in_passing::<DB>(c).await?;
+    }
     tell::<DB>(c, news(tenant, document, "document.purged"), now).await?;
     Ok(removing)
 }
 
-/// Withdrawn and not forgotten, of documents whose ledger tells of their purge.
+/// When a document is purged now: as [`removed_at`], and not before any run of it began, for what
+/// came since is not purged.
+async fn purged_at<DB: Dialect>(
+    c: &mut Tx<DB>,
+    document: DocumentId,
+    now: DateTime<Utc>,
+) -> Result<DateTime<Utc>, Error> {
+    let now = removed_at::<DB>(c, document, now).await?;
+    let row = query("SELECT max(created_at) AS last FROM ingestion_runs WHERE document_id = $1")
+        .bind(document.as_uuid())
+        .fetch_one(c)
+        .await?;
+    let last = Cells::<DB>(&row).maybe_at("last")?;
+    Ok(last.map_or(now, |last| now.max(last)))
+}
+
+/// Withdrawn and not forgotten, of documents whose ledger tells of their purge since they came.
 pub async fn purging<DB: Dialect>(c: &mut Tx<DB>, limit: u32) -> Result<Vec<Removing>, Error> {
     let rows = query(AssertSqlSafe(format!(
         "{REMOVING} WHERE {WITHDRAWN} AND EXISTS (SELECT 1 FROM ledger l
-             WHERE l.document_id = v.document_id AND l.kind = 'purged')
+             WHERE l.document_id = v.document_id AND l.kind = 'purged'
+               AND l.at >= v.created_at)
          ORDER BY v.id LIMIT $1"
     )))
     .bind(i64::from(limit))
@@ -227,7 +254,8 @@ pub async fn lock_runs<DB: Dialect>(c: &mut Tx<DB>, versions: &[Removing]) -> Re
 
 /// Takes the version's activations out of history. Document and runs are locked.
 pub async fn withdraw<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<(), Error> {
-    take_back::<DB>(c, version).await?;
+    let of = (version.document, version.version);
+    take_back::<DB>(c, of, version.generation).await?;
     query("UPDATE document_versions SET state = 'canceled' WHERE id = $1")
         .bind(version.version.as_uuid())
         .execute(c)
@@ -265,17 +293,21 @@ pub fn called_off(why: &str) -> RunError {
 
 /// Removes the version's activations. What each had replaced serves on to where it ended:
 /// to this day, if it was open.
-async fn take_back<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<(), Error> {
+async fn take_back<DB: Dialect>(
+    c: &mut Tx<DB>,
+    (document, version): (DocumentId, VersionId),
+    generation: GenerationId,
+) -> Result<(), Error> {
     loop {
         let row = query(
             "SELECT id, replaced, closed_at FROM activations WHERE version_id = $1
              ORDER BY opened_at DESC, id DESC LIMIT 1",
         )
-        .bind(version.version.as_uuid())
+        .bind(version.as_uuid())
         .fetch_optional(&mut *c)
         .await?;
         let Some(row) = row else { return Ok(()) };
-        let change = next_change::<DB>(c, version.generation).await?;
+        let change = next_change::<DB>(c, generation).await?;
         let row = Cells::<DB>(&row);
         let (id, before): (Uuid, Option<Uuid>) = (row.get("id")?, row.get("replaced")?);
         let closed_at = row.maybe_at("closed_at")?;
@@ -283,7 +315,7 @@ async fn take_back<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<()
         query("UPDATE activations SET replaced = $2 WHERE replaced = $1 AND document_id = $3")
             .bind(id)
             .bind(before)
-            .bind(version.document.as_uuid())
+            .bind(document.as_uuid())
             .execute(&mut *c)
             .await?;
         query("DELETE FROM activations WHERE id = $1")
@@ -297,7 +329,7 @@ async fn take_back<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<()
             .execute(&mut *c)
             .await?;
         query("UPDATE generations SET rebuilt = changes WHERE id = $1")
-            .bind(version.generation.as_uuid())
+            .bind(generation.as_uuid())
             .execute(&mut *c)
             .await?;
     }
@@ -321,6 +353,14 @@ pub async fn forget<DB: Dialect>(
         removing.extend(forgettable::<DB>(c, tenant, version.version).await?);
     }
     let called = unsay::called::<DB>(c, &removing).await?;
+    let is_purged = |version: &&Removing| called.iter().any(|called| called.is(version));
+    let purged = removing.iter().filter(is_purged);
+    let purged: BTreeSet<_> = purged.map(|version| version.document).collect();
+    let lost = lost::<DB>(c, tenant, &purged).await?;
+    // Before the document that others of their rows refer to.
+    for version in &lost {
+        forget_rows::<DB>(c, version.version).await?;
+    }
     for version in &removing {
         if called.iter().any(|called| called.is(version)) {
             unsay::runs::<DB>(c, version).await?;
@@ -333,6 +373,7 @@ pub async fn forget<DB: Dialect>(
     let mut hashes: Vec<_> = removing
         .iter()
         .map(|version| version.content_hash)
+        .chain(lost.iter().map(|version| version.content_hash))
         .collect();
     hashes.sort_unstable();
     hashes.dedup();
@@ -384,39 +425,72 @@ pub async fn rows_left<DB: Dialect>(c: &mut Tx<DB>, versions: &[VersionId]) -> R
     Ok(left)
 }
 
+const FORMER: &str =
+    "SELECT DISTINCT r.kb_id, r.generation_id, r.version_id, r.content_hash FROM ingestion_runs r
+    WHERE r.tenant_id = $1 AND r.document_id = $2
+      AND NOT EXISTS (SELECT 1 FROM document_versions v WHERE v.id = r.version_id)";
+
 pub async fn former<DB: Dialect>(
     c: &mut Tx<DB>,
     tenant: TenantId,
     document: DocumentId,
 ) -> Result<Vec<Former>, Error> {
-    let rows = query(
-        "SELECT DISTINCT r.kb_id, r.generation_id, r.version_id FROM ingestion_runs r
-         WHERE r.tenant_id = $1 AND r.document_id = $2
-           AND NOT EXISTS (SELECT 1 FROM document_versions v WHERE v.id = r.version_id)",
-    )
-    .bind(tenant.as_uuid())
-    .bind(document.as_uuid())
-    .fetch_all(c)
-    .await?;
+    former_by::<DB>(c, FORMER.to_owned(), (tenant, document)).await
+}
+
+/// Versions of purged documents that have no row to be forgotten by, of which others may be left. One
+/// that came since its document was purged is new.
+async fn lost<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    purged: &BTreeSet<DocumentId>,
+) -> Result<Vec<Former>, Error> {
+    let mut lost = Vec::new();
+    for document in purged {
+        let sql = format!(
+            "{FORMER} AND EXISTS (SELECT 1 FROM ledger l WHERE l.document_id = r.document_id
+                 AND l.kind = 'purged' AND l.at >= r.created_at)"
+        );
+        lost.extend(former_by::<DB>(c, sql, (tenant, *document)).await?);
+    }
+    Ok(lost)
+}
+
+async fn former_by<DB: Dialect>(
+    c: &mut Tx<DB>,
+    sql: String,
+    (tenant, document): (TenantId, DocumentId),
+) -> Result<Vec<Former>, Error> {
+    let rows = query(AssertSqlSafe(sql))
+        .bind(tenant.as_uuid())
+        .bind(document.as_uuid())
+        .fetch_all(c)
+        .await?;
     let read = |row| {
         let row = Cells::<DB>(row);
         Ok(Former {
             kb: row.id("kb_id", KbId::from_uuid)?,
             generation: row.id("generation_id", GenerationId::from_uuid)?,
             version: row.id("version_id", VersionId::from_uuid)?,
+            content_hash: row.hash("content_hash")?,
         })
     };
     rows.iter().map(read).collect()
 }
 
-async fn forget_one<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<(), Error> {
+async fn forget_rows<DB: Dialect>(c: &mut Tx<DB>, version: VersionId) -> Result<(), Error> {
     for (table, column) in TABLES {
         let sql = format!("DELETE FROM {table} WHERE {column} = $1");
         query(AssertSqlSafe(sql))
-            .bind(version.version.as_uuid())
+            .bind(version.as_uuid())
             .execute(&mut *c)
             .await?;
     }
+    Ok(())
+}
+
+async fn forget_one<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<(), Error> {
+    forget_rows::<DB>(c, version.version).await?;
     let document = version.document.as_uuid();
     if let Some(mark) = DB::MARK_PURGED {
         query(mark).bind(document).execute(&mut *c).await?;

@@ -3,8 +3,13 @@
 //! Rows that speak of it alone lose their words with its rows: runs, uploads, problems, answers
 //! kept for requests made twice. What a job was configured with is every document's that it met:
 //! it goes with the last of them, and not before the job has ended.
+//!
+//! Of what came under its id or its address since the purge began nothing is taken.
 
-use model::{DocumentId, KbId, SourceUri, TenantId, VersionId};
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use model::{DocumentId, JobStatus, KbId, RunId, SourceUri, TenantId, VersionId};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, query};
 use uuid::Uuid;
@@ -25,7 +30,19 @@ pub struct Called {
     document: DocumentId,
     kb: Uuid,
     uri: String,
-    jobs: Vec<Uuid>,
+    versions: Vec<VersionId>,
+    jobs: BTreeMap<Uuid, Had>,
+}
+
+/// What a job had to do with what is purged: the first of these that holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Had {
+    /// It claims a version.
+    Met,
+    /// It brought one and claims none, as one that was canceled.
+    Brought,
+    /// It could not take it in.
+    Refused,
 }
 
 /// What is known of documents whose purge takes these versions; nothing of those that are
@@ -36,27 +53,37 @@ pub async fn called<DB: Dialect>(
 ) -> Result<Vec<Called>, Error> {
     let mut called: Vec<Called> = Vec::new();
     for version in removing {
-        let document = version.document;
-        if called.last().is_none_or(|last| last.document != document) {
-            called.extend(being_purged::<DB>(c, version).await?);
+        let Some(found) = being_purged::<DB>(c, version).await? else {
+            continue;
+        };
+        if called
+            .last()
+            .is_none_or(|last| last.document != found.document)
+        {
+            called.push(found);
         }
-        if let Some(last) = called.last_mut().filter(|last| last.document == document) {
-            last.jobs
-                .extend(met_by::<DB>(c, document, version.version).await?);
+        if let Some(last) = called.last_mut() {
+            last.versions.push(version.version);
+            last.learn(Had::Met, met_by::<DB>(c, version).await?);
+            last.learn(Had::Brought, brought_by::<DB>(c, version).await?);
         }
     }
     Ok(called)
 }
 
+/// One that came anew since its document was purged is removed for another reason.
 async fn being_purged<DB: Dialect>(
     c: &mut Tx<DB>,
     version: &Removing,
 ) -> Result<Option<Called>, Error> {
     let row = query(
-        "SELECT d.source_uri FROM documents d WHERE d.id = $1
-           AND EXISTS (SELECT 1 FROM ledger l WHERE l.document_id = d.id AND l.kind = 'purged')",
+        "SELECT d.source_uri FROM documents d
+         JOIN document_versions v ON v.document_id = d.id AND v.id = $2
+         WHERE d.id = $1 AND EXISTS (SELECT 1 FROM ledger l
+             WHERE l.document_id = d.id AND l.kind = 'purged' AND l.at >= v.created_at)",
     )
     .bind(version.document.as_uuid())
+    .bind(version.version.as_uuid())
     .fetch_optional(c)
     .await?;
     let read = |row: &DB::Row| {
@@ -65,30 +92,95 @@ async fn being_purged<DB: Dialect>(
             document: version.document,
             kb: version.kb.as_uuid(),
             uri: Cells::<DB>(row).text("source_uri")?,
-            jobs: Vec::new(),
+            versions: Vec::new(),
+            jobs: BTreeMap::new(),
         })
     };
     row.as_ref().map(read).transpose()
 }
 
-/// The jobs that brought a version, or found it there.
-async fn met_by<DB: Dialect>(
-    c: &mut Tx<DB>,
-    document: DocumentId,
-    version: VersionId,
-) -> Result<Vec<Uuid>, Error> {
+/// The jobs that claim a version, or one of its document that lost its row: they brought it, or found
+/// it there.
+async fn met_by<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<Vec<Uuid>, Error> {
     let rows = query(
-        "SELECT job_id FROM job_versions WHERE version_id = $2
-         UNION SELECT job_id FROM ingestion_runs
-         WHERE document_id = $1 AND version_id = $2 AND job_id IS NOT NULL",
+        "SELECT job_id FROM job_versions WHERE version_id = $1
+         UNION SELECT j.job_id FROM ingestion_runs r
+         JOIN job_versions j ON j.version_id = r.version_id
+         WHERE r.document_id = $2
+           AND NOT EXISTS (SELECT 1 FROM document_versions v WHERE v.id = r.version_id)",
     )
-    .bind(document.as_uuid())
-    .bind(version.as_uuid())
+    .bind(version.version.as_uuid())
+    .bind(version.document.as_uuid())
     .fetch_all(c)
     .await?;
+    jobs_of::<DB>(&rows)
+}
+
+async fn brought_by<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<Vec<Uuid>, Error> {
+    let rows = query(
+        "SELECT job_id FROM ingestion_runs
+         WHERE document_id = $1 AND version_id = $2 AND job_id IS NOT NULL",
+    )
+    .bind(version.document.as_uuid())
+    .bind(version.version.as_uuid())
+    .fetch_all(c)
+    .await?;
+    jobs_of::<DB>(&rows)
+}
+
+fn jobs_of<DB: Dialect>(rows: &[DB::Row]) -> Result<Vec<Uuid>, Error> {
     rows.iter()
         .map(|row| Cells::<DB>(row).get("job_id"))
         .collect()
+}
+
+/// What a document was before its row went, with all that a canceled job had brought of it, is the
+/// one's that came anew under its address: its runs are that one's from here on. Its earlier selves
+/// are still to be unsaid.
+///
+/// No index leads to runs by their address: asked once for a purge, it reads those of the tenant.
+pub async fn take_over<DB: Dialect>(
+    c: &mut Tx<DB>,
+    tenant: TenantId,
+    document: DocumentId,
+) -> Result<Vec<Called>, Error> {
+    let rows = query(
+        "SELECT r.id, r.document_id, r.kb_id, r.source_uri FROM documents d
+         JOIN ingestion_runs r ON r.tenant_id = d.tenant_id AND r.kb_id = d.kb_id
+             AND r.source_uri = d.source_uri
+         WHERE d.id = $1 AND d.tenant_id = $2 AND r.document_id <> d.id
+           AND r.status IN ('succeeded', 'failed', 'canceled')
+           AND NOT EXISTS (SELECT 1 FROM document_versions v WHERE v.id = r.version_id)
+           AND NOT EXISTS (SELECT 1 FROM documents o WHERE o.id = r.document_id)
+         ORDER BY r.document_id, r.id",
+    )
+    .bind(document.as_uuid())
+    .bind(tenant.as_uuid())
+    .fetch_all(&mut *c)
+    .await?;
+    let mut selves: Vec<Called> = Vec::new();
+    for row in &rows {
+        let row = Cells::<DB>(row);
+        let run = row.id("id", RunId::from_uuid)?;
+        let was = row.id("document_id", DocumentId::from_uuid)?;
+        query("UPDATE ingestion_runs SET document_id = $2 WHERE id = $1")
+            .bind(run.as_uuid())
+            .bind(document.as_uuid())
+            .execute(&mut *c)
+            .await?;
+        noted_runs::hand_over_one::<DB>(c, run, (was, document)).await?;
+        if selves.last().is_none_or(|last| last.document != was) {
+            selves.push(Called {
+                tenant,
+                document: was,
+                kb: row.get("kb_id")?,
+                uri: row.text("source_uri")?,
+                versions: Vec::new(),
+                jobs: BTreeMap::new(),
+            });
+        }
+    }
+    Ok(selves)
 }
 
 /// A run that was purged keeps when it was and how it ended.
@@ -111,63 +203,111 @@ pub async fn runs<DB: Dialect>(c: &mut Tx<DB>, version: &Removing) -> Result<(),
 
 impl Called {
     pub fn is(&self, version: &Removing) -> bool {
-        self.document == version.document
+        self.versions.contains(&version.version)
+    }
+
+    fn learn(&mut self, had: Had, jobs: Vec<Uuid>) {
+        for job in jobs {
+            let known = self.jobs.entry(job).or_insert(had);
+            *known = had.min(*known);
+        }
     }
 
     /// When its versions' rows are gone: the words of all that outlives them.
     pub async fn unsay<DB: Dialect>(mut self, c: &mut Tx<DB>) -> Result<(), Error> {
-        let lives = query("SELECT id FROM documents WHERE id = $1")
-            .bind(self.document.as_uuid())
-            .fetch_optional(&mut *c)
-            .await?;
+        let until = self.until::<DB>(c).await?;
+        self.unname_runs::<DB>(c, until).await?;
         // Somebody has brought it anew meanwhile: what it is called is that one's.
-        if lives.is_none() {
-            self.jobs.extend(self.tried_by::<DB>(c).await?);
-            self.unname_runs::<DB>(c).await?;
+        let named = until.is_none();
+        if named {
+            let brought = self.ever_brought_by::<DB>(c).await?;
+            self.learn(Had::Brought, brought);
+            let refused = self.refused_by::<DB>(c).await?;
+            self.learn(Had::Refused, refused);
             self.forget_shown::<DB>(c).await?;
-            self.unname_uploads::<DB>(c).await?;
-            self.unname_answers::<DB>(c).await?;
         }
-        self.jobs.sort_unstable();
-        self.jobs.dedup();
-        for job in &self.jobs {
-            self.note_in_job::<DB>(c, *job, lives.is_none()).await?;
+        self.unname_uploads::<DB>(c, until).await?;
+        self.unname_answers::<DB>(c, until).await?;
+        for (job, had) in &self.jobs {
+            self.note_in_job::<DB>(c, (*job, *had), named).await?;
         }
-        if lives.is_none() {
+        if named {
             self.unname_problems::<DB>(c).await?;
-            self.forget_news::<DB>(c).await?;
         }
-        Ok(())
+        self.forget_news::<DB>(c, until).await
     }
 
-    /// Jobs of which no version tells that they met it: what they brought is gone, or they could
-    /// not take it in, and how far they had come may be this very file.
-    async fn tried_by<DB: Dialect>(&self, c: &mut Tx<DB>) -> Result<Vec<Uuid>, Error> {
-        let rows = query(
-            "SELECT job_id FROM ingestion_runs WHERE document_id = $1 AND job_id IS NOT NULL
-             UNION SELECT p.job_id FROM job_problems p JOIN jobs j ON j.id = p.job_id
-             WHERE p.source_uri = $2 AND j.kb_id = $3",
+    /// Up to when it is purged, if it lives on: what came later is of the one that came anew.
+    async fn until<DB: Dialect>(&self, c: &mut Tx<DB>) -> Result<Option<DateTime<Utc>>, Error> {
+        let row = query(
+            "SELECT max(l.at) AS last FROM ledger l JOIN documents d ON d.id = l.document_id
+             WHERE d.id = $1 AND l.kind = 'purged'",
         )
         .bind(self.document.as_uuid())
+        .fetch_one(c)
+        .await?;
+        Cells::<DB>(&row).maybe_at("last")
+    }
+
+    /// Of an earlier self whose runs another has now: the words of the rest.
+    pub async fn unsay_in_passing<DB: Dialect>(self, c: &mut Tx<DB>) -> Result<(), Error> {
+        self.unname_uploads::<DB>(c, None).await?;
+        self.unname_answers::<DB>(c, None).await?;
+        self.forget_news::<DB>(c, None).await
+    }
+
+    /// Jobs too of which no version tells any more that they brought it.
+    async fn ever_brought_by<DB: Dialect>(&self, c: &mut Tx<DB>) -> Result<Vec<Uuid>, Error> {
+        let rows = query(
+            "SELECT job_id FROM ingestion_runs WHERE document_id = $1 AND job_id IS NOT NULL",
+        )
+        .bind(self.document.as_uuid())
+        .fetch_all(c)
+        .await?;
+        jobs_of::<DB>(&rows)
+    }
+
+    /// How far such a job had come may be this very file.
+    async fn refused_by<DB: Dialect>(&self, c: &mut Tx<DB>) -> Result<Vec<Uuid>, Error> {
+        let rows = query(
+            "SELECT p.job_id FROM job_problems p JOIN jobs j ON j.id = p.job_id
+             WHERE p.source_uri = $1 AND j.kb_id = $2",
+        )
         .bind(&self.uri)
         .bind(self.kb)
         .fetch_all(c)
         .await?;
-        rows.iter()
-            .map(|row| Cells::<DB>(row).get("job_id"))
-            .collect()
+        jobs_of::<DB>(&rows)
     }
 
     /// Those too whose versions went before, with a canceled job or an abandoned generation.
-    async fn unname_runs<DB: Dialect>(&self, c: &mut Tx<DB>) -> Result<(), Error> {
-        let sql = format!("UPDATE ingestion_runs SET {NAMELESS} WHERE document_id = $3");
-        query(AssertSqlSafe(sql))
+    async fn unname_runs<DB: Dialect>(
+        &self,
+        c: &mut Tx<DB>,
+        until: Option<DateTime<Utc>>,
+    ) -> Result<(), Error> {
+        let sql = format!(
+            "UPDATE ingestion_runs SET {NAMELESS}
+             WHERE document_id = $3 AND created_at <= coalesce($4, created_at)
+               AND NOT EXISTS (SELECT 1 FROM document_versions v
+                   WHERE v.id = ingestion_runs.version_id)
+             RETURNING id"
+        );
+        let rows = query(AssertSqlSafe(sql))
             .bind(SourceUri::purged().as_str())
             .bind(WHY)
             .bind(self.document.as_uuid())
-            .execute(&mut *c)
+            .bind(until)
+            .fetch_all(&mut *c)
             .await?;
-        noted_runs::forget_all::<DB>(c, self.document).await
+        if until.is_none() {
+            return noted_runs::forget_all::<DB>(c, self.document).await;
+        }
+        for row in &rows {
+            let run = Cells::<DB>(row).id("id", RunId::from_uuid)?;
+            noted_runs::forget::<DB>(c, (self.document, run)).await?;
+        }
+        Ok(())
     }
 
     /// Other sources than the one it is said to be of may have shown it too.
@@ -183,12 +323,23 @@ impl Called {
         Ok(())
     }
 
-    async fn unname_uploads<DB: Dialect>(&self, c: &mut Tx<DB>) -> Result<(), Error> {
-        let rows = query("SELECT id FROM uploads WHERE tenant_id = $1 AND document_id = $2")
-            .bind(self.tenant.as_uuid())
-            .bind(self.document.as_uuid())
-            .fetch_all(&mut *c)
-            .await?;
+    /// One that was begun before and read since is called as what came of it.
+    async fn unname_uploads<DB: Dialect>(
+        &self,
+        c: &mut Tx<DB>,
+        until: Option<DateTime<Utc>>,
+    ) -> Result<(), Error> {
+        let rows = query(
+            "SELECT id FROM uploads WHERE tenant_id = $1 AND document_id = $2
+               AND created_at <= coalesce($3, created_at)
+               AND NOT EXISTS (SELECT 1 FROM document_versions v
+                   WHERE v.document_id = $2 AND v.run_id = uploads.run_id)",
+        )
+        .bind(self.tenant.as_uuid())
+        .bind(self.document.as_uuid())
+        .bind(until)
+        .fetch_all(&mut *c)
+        .await?;
         for row in &rows {
             let id: Uuid = Cells::<DB>(row).get("id")?;
             query("UPDATE uploads SET filename = $2, object_key = $3, error = NULL WHERE id = $1")
@@ -202,14 +353,20 @@ impl Called {
     }
 
     /// A request made twice is still not done twice; its answer told the name of the file.
-    async fn unname_answers<DB: Dialect>(&self, c: &mut Tx<DB>) -> Result<(), Error> {
+    async fn unname_answers<DB: Dialect>(
+        &self,
+        c: &mut Tx<DB>,
+        until: Option<DateTime<Utc>>,
+    ) -> Result<(), Error> {
         query(
             "UPDATE idempotency_keys SET response = $3
-             WHERE tenant_id = $1 AND CAST(response AS TEXT) LIKE $2",
+             WHERE tenant_id = $1 AND CAST(response AS TEXT) LIKE $2
+               AND created_at <= coalesce($4, created_at)",
         )
         .bind(self.tenant.as_uuid())
         .bind(format!("%{}%", self.document))
         .bind(cell(&json!({ PURGED: true })))
+        .bind(until)
         .execute(c)
         .await?;
         Ok(())
@@ -230,8 +387,13 @@ impl Called {
     }
 
     /// That it failed, and of what, is nobody's news any more.
-    async fn forget_news<DB: Dialect>(&self, c: &mut Tx<DB>) -> Result<(), Error> {
-        const FAILED: &str = "tenant_id = $1 AND document_id = $2 AND kind = 'run.failed'";
+    async fn forget_news<DB: Dialect>(
+        &self,
+        c: &mut Tx<DB>,
+        until: Option<DateTime<Utc>>,
+    ) -> Result<(), Error> {
+        const FAILED: &str = "tenant_id = $1 AND document_id = $2 AND kind = 'run.failed'
+            AND at <= coalesce($3, at)";
         let deliveries = format!(
             "DELETE FROM webhook_deliveries WHERE tenant_id = $1
                AND event_id IN (SELECT id FROM events WHERE {FAILED})"
@@ -239,54 +401,101 @@ impl Called {
         query(AssertSqlSafe(deliveries))
             .bind(self.tenant.as_uuid())
             .bind(self.document.as_uuid())
+            .bind(until)
             .execute(&mut *c)
             .await?;
-        let events = format!("UPDATE events SET data = $3 WHERE {FAILED}");
+        let events = format!("UPDATE events SET data = $4 WHERE {FAILED}");
         query(AssertSqlSafe(events))
             .bind(self.tenant.as_uuid())
             .bind(self.document.as_uuid())
+            .bind(until)
             .bind(cell(&json!({})))
             .execute(c)
             .await?;
         Ok(())
     }
 
-    /// The job is to forget what it was configured with. Where it was given this file by name
-    /// and others besides, it forgets the name at once.
+    /// Where a job was given this file by name and others besides, or stands at it, it forgets the
+    /// name at once; what it was configured with is to go if that is of this file.
     async fn note_in_job<DB: Dialect>(
         &self,
         c: &mut Tx<DB>,
-        job: Uuid,
+        (job, had): (Uuid, Had),
         named: bool,
     ) -> Result<(), Error> {
-        let sql = format!("SELECT config FROM jobs WHERE id = $1 {}", DB::FOR_UPDATE);
+        let sql = format!("SELECT * FROM jobs WHERE id = $1 {}", DB::FOR_UPDATE);
         let row = query(AssertSqlSafe(sql))
             .bind(job)
             .fetch_optional(&mut *c)
             .await?;
         let Some(row) = row else { return Ok(()) };
         let mut config: Value = Cells::<DB>(&row).json("config")?;
+        let stands_there = named && stands_at::<DB>(&row, &self.uri);
+        // One that has not ended, or failed, goes on from there: it forgets that when it has ended.
+        let forgets = stands_there && has_ended::<DB>(&row)?;
+        let is_due = self.is_told_by(&config, had, named) || stands_there && !forgets;
         if named {
             unname_root(&mut config, &self.uri);
         }
-        let row = query("UPDATE jobs SET purged = TRUE, config = $2 WHERE id = $1 RETURNING *")
-            .bind(job)
-            .bind(cell(&config))
-            .fetch_one(&mut *c)
-            .await?;
-        noted_jobs::restate::<DB>(c, &row, Part::Configured).await
+        let row = query(
+            "UPDATE jobs SET purged = purged OR $2, config = $3,
+                 cursor = CASE WHEN $4 THEN NULL ELSE cursor END
+             WHERE id = $1 RETURNING *",
+        )
+        .bind(job)
+        .bind(is_due)
+        .bind(cell(&config))
+        .bind(forgets)
+        .fetch_one(&mut *c)
+        .await?;
+        noted_jobs::restate::<DB>(c, &row, Part::Configured).await?;
+        if forgets {
+            noted_jobs::restate::<DB>(c, &row, Part::Standing).await?;
+        }
+        Ok(())
     }
+
+    /// Whether what a job was configured with tells of this file. One that claims nothing of it may
+    /// be wanted for the others it was given.
+    fn is_told_by(&self, config: &Value, had: Had, named: bool) -> bool {
+        match had {
+            Had::Met => true,
+            Had::Brought => has_metadata(config) || named && is_of_it_alone(config, &self.uri),
+            Had::Refused => named && is_of_it_alone(config, &self.uri),
+        }
+    }
+}
+
+fn stands_at<DB: Dialect>(job: &DB::Row, uri: &str) -> bool {
+    let cursor: Option<Value> = Cells::<DB>(job).maybe_json("cursor").unwrap_or_default();
+    cursor.is_some_and(|cursor| cursor["after"] == uri)
+}
+
+fn has_ended<DB: Dialect>(job: &DB::Row) -> Result<bool, Error> {
+    let job = Cells::<DB>(job);
+    let status: JobStatus = job.word("status")?;
+    let ended = matches!(status, JobStatus::Completed | JobStatus::NotStarted);
+    Ok(ended && job.count("runs_open")? == 0)
+}
+
+/// Whether a job was given this file and nothing besides.
+fn is_of_it_alone(config: &Value, uri: &str) -> bool {
+    let roots = config.get("roots").and_then(Value::as_array);
+    roots.is_some_and(|roots| !roots.is_empty() && roots.iter().all(|root| is_it(root, uri)))
 }
 
 /// Of several roots, the one that is this file.
 fn unname_root(config: &mut Value, uri: &str) {
-    let Some(roots) = config.get_mut("roots").and_then(Value::as_array_mut) else {
+    if is_of_it_alone(config, uri) {
         return;
-    };
-    let is_it = |root: &Value| root.as_str().is_some_and(|root| names(uri, root));
-    if !roots.iter().all(is_it) {
-        roots.retain(|root| !is_it(root));
     }
+    if let Some(roots) = config.get_mut("roots").and_then(Value::as_array_mut) {
+        roots.retain(|root| !is_it(root, uri));
+    }
+}
+
+fn is_it(root: &Value, uri: &str) -> bool {
+    root.as_str().is_some_and(|root| names(uri, root))
 }
 
 /// Whether a root, a path or its URI, is the file of this URI.
@@ -369,44 +578,51 @@ pub async fn told_of<DB: Dialect>(
          WHERE tenant_id = $1 AND document_id = $2 AND source_uri <> 'purged://'
            AND NOT EXISTS (SELECT 1 FROM document_versions v
                JOIN ledger l ON l.document_id = v.document_id AND l.kind = 'purged'
-               WHERE v.id = ingestion_runs.version_id AND v.state <> 'canceled')",
+               WHERE v.id = ingestion_runs.version_id AND v.state <> 'canceled')
+           AND created_at <= coalesce((SELECT max(l.at) FROM ledger l
+               WHERE l.document_id = $2 AND l.kind = 'purged'), created_at)",
         "SELECT count(*) AS n FROM uploads
          WHERE tenant_id = $1 AND document_id = $2 AND filename <> 'purged'
            AND NOT EXISTS (SELECT 1 FROM document_versions v
                JOIN ledger l ON l.document_id = v.document_id AND l.kind = 'purged'
-               WHERE v.run_id = uploads.run_id AND v.state <> 'canceled')",
+               WHERE v.document_id = $2 AND v.run_id = uploads.run_id
+                 AND v.state <> 'canceled')
+           AND created_at <= coalesce((SELECT max(l.at) FROM ledger l
+               WHERE l.document_id = $2 AND l.kind = 'purged'), created_at)",
     ];
     for sql in by_document {
         let row = query(sql).bind(tenant.as_uuid()).bind(document.as_uuid());
         told.rows += Cells::<DB>(&row.fetch_one(&mut *c).await?).count("n")?;
     }
     let answers = "SELECT count(*) AS n FROM idempotency_keys
-        WHERE tenant_id = $1 AND CAST(response AS TEXT) LIKE $2";
+        WHERE tenant_id = $1 AND CAST(response AS TEXT) LIKE $2
+          AND created_at <= coalesce((SELECT max(l.at) FROM ledger l
+              WHERE l.document_id = $3 AND l.kind = 'purged'), created_at)";
     let row = query(answers)
         .bind(tenant.as_uuid())
-        .bind(format!("%{document}%"));
+        .bind(format!("%{document}%"))
+        .bind(document.as_uuid());
     told.rows += Cells::<DB>(&row.fetch_one(&mut *c).await?).count("n")?;
     let Some((kb, uri)) = of else { return Ok(told) };
-    let problems = query(
-        "SELECT count(*) AS n FROM job_problems
-         WHERE source_uri = $2 AND job_id IN (SELECT id FROM jobs WHERE kb_id = $1)",
-    )
-    .bind(kb.as_uuid())
-    .bind(uri.as_str());
-    told.rows += Cells::<DB>(&problems.fetch_one(&mut *c).await?).count("n")?;
-    let shown = query(
-        "SELECT count(*) AS n FROM source_objects
-         WHERE object_key = $2
-           AND source_id IN (SELECT id FROM ingestion_sources WHERE kb_id = $1)
-           AND NOT EXISTS (SELECT 1 FROM documents d
-               JOIN document_versions v ON v.document_id = d.id AND v.state <> 'canceled'
-               JOIN ledger l ON l.document_id = $3 AND l.kind = 'purged'
-               WHERE d.kb_id = $1 AND d.source_uri = $2)",
-    )
-    .bind(kb.as_uuid())
-    .bind(uri.as_str())
-    .bind(document.as_uuid());
-    told.rows += Cells::<DB>(&shown.fetch_one(&mut *c).await?).count("n")?;
+    let by_address = [
+        "job_problems WHERE source_uri = $2 AND job_id IN (SELECT id FROM jobs WHERE kb_id = $1)",
+        "source_objects WHERE object_key = $2
+           AND source_id IN (SELECT id FROM ingestion_sources WHERE kb_id = $1)",
+    ];
+    for rows in by_address {
+        let sql = format!(
+            "SELECT count(*) AS n FROM {rows}
+               AND NOT EXISTS (SELECT 1 FROM documents d
+                   JOIN document_versions v ON v.document_id = d.id AND v.state <> 'canceled'
+                   JOIN ledger l ON l.document_id = $3 AND l.kind = 'purged'
+                   WHERE d.kb_id = $1 AND d.source_uri = $2)"
+        );
+        let row = query(AssertSqlSafe(sql))
+            .bind(kb.as_uuid())
+            .bind(uri.as_str())
+            .bind(document.as_uuid());
+        told.rows += Cells::<DB>(&row.fetch_one(&mut *c).await?).count("n")?;
+    }
     let rows = query("SELECT config, cursor FROM jobs WHERE purged AND kb_id = $1")
         .bind(kb.as_uuid())
         .fetch_all(c)
@@ -422,11 +638,13 @@ pub async fn told_of<DB: Dialect>(
 }
 
 fn says_something(config: &Value, uri: &str) -> bool {
-    let metadata = config.get("metadata").and_then(Value::as_object);
     let roots = config.get("roots").and_then(Value::as_array);
-    let named = |root: &Value| root.as_str().is_some_and(|root| names(uri, root));
+    has_metadata(config) || roots.is_some_and(|roots| roots.iter().any(|root| is_it(root, uri)))
+}
+
+fn has_metadata(config: &Value) -> bool {
+    let metadata = config.get("metadata").and_then(Value::as_object);
     metadata.is_some_and(|metadata| !metadata.is_empty())
-        || roots.is_some_and(|roots| roots.iter().any(named))
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@ use std::time::Duration;
 use catalog::{
     DocumentHead, Dossier, JobCount, Mend, NewUpload, Page, UploadEnd, VersionFacts, replay,
 };
-use model::{DocumentId, SourceOrder, SourceUri};
+use model::{ContentHash, DocumentId, SourceOrder, SourceUri};
 use uuid::Uuid;
 
-use crate::World;
+use crate::{World, generations};
 
 async fn dossier(world: &World, document: DocumentId) -> Dossier {
     let found = world.catalog.dossier(world.place.tenant, document).await;
@@ -121,6 +121,26 @@ pub async fn the_sources_order_of_a_version_is_told_thrice(world: &World) {
     assert_eq!(stands().await, (true, Some(true), true));
 }
 
+pub async fn what_came_too_late_by_a_changed_place_answers_once_that_is_right(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let first = world.admit("a.txt", "one").await;
+    world.work_off().await;
+    world
+        .vandalise("UPDATE document_versions SET source_order = 'x'")
+        .await;
+    let second = world.admit("a.txt", "two").await;
+    world.work_off().await;
+    assert_eq!(world.answering().await, [first.version]);
+    let told = dossier(world, first.document).await.runs[0].order.clone();
+    let mend = Mend::Order(first.version, told.unwrap());
+    let now = world.clock.now();
+    let mended = catalog.mend(tenant, first.document, vec![mend], now);
+    mended.await.unwrap();
+    assert_eq!(world.answering().await, [second.version]);
+    world.is_proven(first.document).await;
+    world.is_as_noted("once it answers").await;
+}
+
 pub async fn a_job_that_has_miscounted_is_told_and_put_right(world: &World) {
     let (catalog, tenant) = (&world.catalog, world.place.tenant);
     let told = async || catalog.miscounted_jobs(tenant).await.unwrap();
@@ -167,6 +187,141 @@ pub async fn a_job_that_has_miscounted_is_told_and_put_right(world: &World) {
     assert_eq!(told().await, []);
 }
 
+pub async fn a_copy_for_another_generation_is_no_newer_version(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let first = world.admit("a.txt", "one").await;
+    world.work_off().await;
+    let kb = generations::begin(world).await;
+    assert_eq!(generations::fill(world, &kb).await, 1);
+    world.work_off().await;
+    let before = dossier(world, first.document).await;
+    let latest = async || dossier(world, first.document).await.head.unwrap().latest;
+    assert_eq!(
+        (before.versions.len(), latest().await),
+        (2, Some(first.version))
+    );
+    assert!(!before.is_outdated(first.version));
+    let now = world.clock.now();
+    let mended = catalog.mend(tenant, first.document, vec![Mend::Noted], now);
+    mended.await.unwrap();
+    assert_eq!(latest().await, Some(first.version));
+
+    let second = world.admit("a.txt", "two").await;
+    world.work_off().await;
+    let damage = "UPDATE documents SET latest_version =
+        (SELECT v.id FROM document_versions v ORDER BY v.number LIMIT 1)";
+    world.vandalise(damage).await;
+    assert!(
+        dossier(world, first.document)
+            .await
+            .is_outdated(first.version)
+    );
+    let mended = catalog.mend(tenant, first.document, vec![Mend::Noted], now);
+    mended.await.unwrap();
+    assert_eq!(latest().await, Some(second.version));
+}
+
+pub async fn what_a_job_met_outlives_the_notes_of_its_batches(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let files = [("a", "1"), ("b", "2")];
+    let first = world.job("folder").await;
+    world.bring(&first, &files, true).await;
+    world.work_off().await;
+    let again = world.job("same").await;
+    world.bring(&again, &files, true).await;
+    let counters = async || {
+        let (first, again) = (world.shown(&first).await, world.shown(&again).await);
+        (first.counters, again.counters)
+    };
+    let before = counters().await;
+    assert_eq!((before.0.docs_seen, before.1.docs_skipped), (2, 2));
+    for damage in [
+        "DELETE FROM job_batches",
+        "UPDATE job_batches SET begun = begun + 1",
+        "UPDATE job_batches SET skipped = skipped + 1",
+        "UPDATE job_batches SET begun = 0, skipped = 0",
+    ] {
+        world.vandalise(damage).await;
+        let wrong = catalog.miscounted_jobs(tenant).await.unwrap();
+        assert_eq!(wrong.len(), 2, "{damage}");
+        catalog.recount_met(tenant).await.unwrap();
+        let wrong = catalog.miscounted_jobs(tenant).await.unwrap();
+        assert_eq!(wrong, [], "{damage}");
+        assert_eq!(counters().await, before, "{damage}");
+    }
+}
+
+/// The hashes of its entries, each with the one it follows.
+fn chain(dossier: &Dossier) -> Vec<(Option<ContentHash>, ContentHash)> {
+    let links = dossier.ledger.iter().map(|entry| (entry.prev, entry.hash));
+    links.collect()
+}
+
+pub async fn what_follows_on_a_lost_end_of_a_ledger_leaves_it_broken(world: &World) {
+    let first = world.admit("a.txt", "one").await;
+    world.work_off().await;
+    world.admit("a.txt", "two").await;
+    world.work_off().await;
+    let lost = dossier(world, first.document).await;
+    let lost = lost.ledger.last().unwrap().clone();
+    world
+        .vandalise("DELETE FROM ledger WHERE seq = (SELECT max(seq) FROM ledger)")
+        .await;
+    let left = dossier(world, first.document).await;
+    assert_eq!(
+        left.head.unwrap().end_stands(first.document),
+        Some(true),
+        "it is the ledger that lost something"
+    );
+    world.admit("a.txt", "three").await;
+    world.work_off().await;
+    let now = dossier(world, first.document).await;
+    assert_eq!(now.ledger.last().unwrap().prev, Some(lost.hash));
+}
+
+pub async fn an_end_of_a_ledger_that_was_changed_is_not_taken_for_a_lost_one(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let first = world.admit("a.txt", "one").await;
+    world.work_off().await;
+    let before = dossier(world, first.document).await;
+    let damage = "UPDATE documents SET ledger_head = (SELECT content_hash FROM ledger)";
+    let stands = async || {
+        let head = dossier(world, first.document).await.head.unwrap();
+        head.end_stands(first.document)
+    };
+    world.vandalise(damage).await;
+    assert_eq!(stands().await, Some(false));
+    let mend = Mend::Document(before.head.clone().unwrap(), world.clock.now());
+    let mended = catalog.mend(tenant, first.document, vec![mend], world.clock.now());
+    mended.await.unwrap();
+    assert_eq!(dossier(world, first.document).await.head, before.head);
+
+    world.vandalise(damage).await;
+    world.admit("a.txt", "two").await;
+    world.work_off().await;
+    assert_eq!(stands().await, Some(true));
+    let links = chain(&dossier(world, first.document).await);
+    let follows = |pair: &[(Option<ContentHash>, ContentHash)]| pair[1].0 == Some(pair[0].1);
+    assert!(links.windows(2).all(follows), "{links:?}");
+}
+
+pub async fn a_row_keeps_the_end_its_ledger_has_lost_whatever_else_is_mended(world: &World) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    let first = world.admit("a.txt", "one").await;
+    world.work_off().await;
+    world.admit("a.txt", "two").await;
+    world.work_off().await;
+    let head = dossier(world, first.document).await.head.unwrap();
+    world
+        .vandalise("DELETE FROM ledger WHERE seq = (SELECT max(seq) FROM ledger)")
+        .await;
+    let now = world.clock.now();
+    let mends = vec![Mend::Document(head.clone(), now)];
+    let mended = catalog.mend(tenant, first.document, mends, now).await;
+    mended.unwrap();
+    assert_eq!(dossier(world, first.document).await.head, Some(head));
+}
+
 pub async fn a_document_takes_over_what_came_under_its_address(world: &World) {
     let (catalog, tenant) = (&world.catalog, world.place.tenant);
     let first = world.admit("a.txt", "one").await;
@@ -190,6 +345,7 @@ pub async fn a_document_takes_over_what_came_under_its_address(world: &World) {
             head: DocumentHead {
                 latest: None,
                 ledger_head: None,
+                ledger_sum: None,
                 ..lost.head.clone().unwrap()
             },
             created: now,

@@ -103,6 +103,10 @@ pub async fn a_document_is_no_other_tenants_whatever_one_of_its_rows_says(world:
             "UPDATE activations SET tenant_id = (SELECT id FROM tenants WHERE name <> 'zinc')",
         ],
         [
+            "UPDATE ledger SET tenant_id = (SELECT id FROM tenants WHERE name = 'zinc')",
+            "UPDATE ledger SET tenant_id = (SELECT id FROM tenants WHERE name <> 'zinc')",
+        ],
+        [
             "UPDATE work SET tenant_id = (SELECT id FROM tenants WHERE name = 'zinc')",
             "UPDATE work SET tenant_id = (SELECT id FROM tenants WHERE name <> 'zinc')",
         ],

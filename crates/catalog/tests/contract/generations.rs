@@ -272,6 +272,71 @@ pub async fn a_rollback_to_what_is_built_already_holds_in_the_next_generation(wo
     assert_eq!(world.answering().await, answering);
 }
 
+pub async fn a_copy_under_way_when_its_document_was_removed_answers_for_nothing_since(
+    world: &World,
+) {
+    let first = world.admit("a.txt", "a").await;
+    world.work_off().await;
+    let kb = begin(world).await;
+    assert_eq!(fill(world, &kb).await, 1);
+    let copying = world.claim(9).await;
+    assert_eq!(copying.len(), 1);
+
+    let now = world.clock.pass(Duration::from_secs(1));
+    let removal = catalog::Removal::default();
+    let removed = world
+        .catalog
+        .deactivate(kb.tenant, first.document, removal, now);
+    removed.await.unwrap();
+    world.clock.pass(Duration::from_secs(1));
+    let again = world.admit("a.txt", "a").await;
+    assert_eq!(again.document, first.document);
+    while let Some(claim) = world.claim(1).await.pop() {
+        world.perform(&claim).await.unwrap();
+    }
+    let answering = world.answering().await;
+    assert_eq!(answering, [again.version]);
+
+    world.perform(&copying[0]).await.unwrap();
+    world.work_off().await;
+    world.is_proven(first.document).await;
+    fill(world, &kb).await;
+    world.work_off().await;
+    assert_eq!(progress(world).await.built, 1);
+    switch(world, &kb, false).await.unwrap();
+    assert_eq!(world.answering().await.len(), 1);
+    world.is_proven(first.document).await;
+}
+
+pub async fn nothing_is_rolled_back_to_what_does_not_serve_yet(world: &World) {
+    let first = world.admit("a.txt", "a").await;
+    world.work_off().await;
+    let kb = begin(world).await;
+    fill(world, &kb).await;
+    world.work_off().await;
+    let versions = every(|page| world.catalog.versions(kb.tenant, first.document, page));
+    let copy = versions
+        .await
+        .unwrap()
+        .into_iter()
+        .find(|version| version.id != first.version);
+    let copy = copy.expect("it is built").id;
+    let now = world.clock.now();
+    let removal = catalog::Removal::default();
+    let removed = world
+        .catalog
+        .deactivate(kb.tenant, first.document, removal, now);
+    removed.await.unwrap();
+    let back = world
+        .catalog
+        .rollback(kb.tenant, first.document, copy, None, now);
+    let refused = back.await;
+    assert!(
+        matches!(refused, Err(Error::Conflict { .. })),
+        "{refused:?}"
+    );
+}
+
 /// In how many generations the document answers as it was rolled back to.
 async fn rolled_back(world: &World, one: &Admitted) -> usize {
     let dossier = world.catalog.dossier(world.place.tenant, one.document);

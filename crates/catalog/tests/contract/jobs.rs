@@ -86,36 +86,41 @@ impl World {
         catalog.begin_cancel(tenant, claim.job, now).await.unwrap();
         let mut removed = 0;
         loop {
-            let versions = catalog
-                .cancel_some(tenant, claim.job, 3, now)
-                .await
-                .unwrap();
+            let some = || catalog.cancel_some(tenant, claim.job, 3, now);
+            let versions = insist(some).await;
             if versions.is_empty() {
                 break;
             }
             // Interrupted before anything was forgotten, it goes on where it was: with the same, and
             // with the next in the place of what others have claimed.
-            let again = catalog.cancel_some(tenant, claim.job, 3, now).await;
-            let again = again.unwrap();
+            let again = insist(some).await;
             assert!(
                 versions.iter().all(|version| again.contains(version)),
                 "{versions:?}, then {again:?}"
             );
             let ids: Vec<_> = versions.iter().map(|version| version.version).collect();
-            catalog.forget_versions(tenant, &ids).await.unwrap();
+            insist(|| catalog.forget_versions(tenant, &ids)).await;
             removed += ids.len();
         }
-        while catalog
-            .reinstate_some(tenant, claim.job, 1, now)
-            .await
-            .unwrap()
-            > 0
-        {}
+        while insist(|| catalog.reinstate_some(tenant, claim.job, 1, now)).await > 0 {}
         let job = catalog.finish_cancel(tenant, claim.job, now).await.unwrap();
         assert_eq!(job.status, JobStatus::NotStarted);
         assert_eq!(job.error.as_deref(), Some("Canceled by user"));
         assert_eq!((job.cursor, job.counters), (None, Default::default()));
         removed
+    }
+}
+
+/// Transactions that collide with those of others at work are made again, as the engine does.
+async fn insist<T, F>(call: impl Fn() -> F) -> T
+where
+    F: Future<Output = Result<T, Error>>,
+{
+    loop {
+        match call().await {
+            Err(error) if error.is_retryable() => {}
+            done => return done.unwrap(),
+        }
     }
 }
 

@@ -46,6 +46,37 @@ impl World {
         catalog.scrub().await.unwrap();
     }
 
+    /// A job over these roots, started and taken.
+    async fn over(&self, roots: Value) -> JobClaim {
+        let (catalog, tenant, now) = (&self.catalog, self.place.tenant, self.clock.now());
+        let job = NewJob {
+            kb: self.place.kb,
+            source: None,
+            config: json!({ "roots": roots }),
+            initiated_by: None,
+        };
+        let job = catalog.create_job(tenant, job, now).await.unwrap();
+        catalog.start_job(tenant, job.id, now).await.unwrap();
+        self.listing().await
+    }
+
+    /// The document whose version has answered longest.
+    async fn oldest(&self) -> DocumentId {
+        let version = self.answering().await[0];
+        let version = self.catalog.version(self.place.tenant, version).await;
+        version.unwrap().document
+    }
+
+    /// What all runs say they were of.
+    async fn names(&self) -> Vec<String> {
+        let all = RunFilter::default();
+        let runs = self.catalog.runs(self.place.tenant, all, Page::first(9));
+        let runs = runs.await.unwrap().items;
+        let mut names: Vec<_> = runs.iter().map(|run| run.source_uri.clone()).collect();
+        names.sort();
+        names
+    }
+
     async fn shows_mark(&self, text: &str) -> JobClaim {
         let job = self.job(text).await;
         self.bring(&job, &[("mark.txt", text)], true).await;
@@ -165,7 +196,9 @@ pub async fn what_was_gone_before_a_purge_does_not_name_it_either(world: &World)
     let (catalog, tenant, kb) = (&world.catalog, world.place.tenant, world.place.kb);
     let uri = world.place.file("mark.txt", "", world.clock.now());
     let uri = uri.source_uri;
-    let canceled = world.shows_mark("one").await;
+    let canceled = world.over(json!(["/mark.txt"])).await;
+    world.bring(&canceled, &[("mark.txt", "one")], true).await;
+    world.work_off().await;
     world.shows_mark("two").await;
     assert_eq!(world.cancel(&canceled).await, 1);
     let building = begin(world).await;
@@ -198,6 +231,90 @@ pub async fn what_was_gone_before_a_purge_does_not_name_it_either(world: &World)
     assert_eq!(world.shown(&refusing).await.cursor, None);
     let config = world.shown(&canceled).await.config;
     assert_eq!(config, json!({ "purged": true }));
+}
+
+pub async fn what_a_cancel_emptied_is_purged_with_what_came_again_under_its_address(world: &World) {
+    let (catalog, tenant, kb) = (&world.catalog, world.place.tenant, world.place.kb);
+    let canceled = world.shows_mark("one").await;
+    let (version, before) = (world.answering().await[0], world.oldest().await);
+    assert_eq!(world.cancel(&canceled).await, 1);
+    world.shows_mark("two").await;
+    let document = world.oldest().await;
+    assert_ne!(document, before);
+    let now = world.clock.pass(Duration::from_secs(1));
+    let uri = world.place.file("mark.txt", "", now).source_uri;
+
+    let removing = catalog.begin_purge(tenant, document, None, now).await;
+    let removing = removing.unwrap();
+    let former = catalog.former(tenant, document).await.unwrap();
+    let former: Vec<_> = former.iter().map(|one| one.version).collect();
+    assert_eq!(former, [version], "files of the index may hold it");
+    world.is_as_noted("while it is purged").await;
+    world.forget(&removing).await;
+    catalog.scrub().await.unwrap();
+
+    let told = catalog.told_of(tenant, document, Some((kb, uri))).await;
+    let told = told.unwrap();
+    assert_eq!((told.rows, told.jobs), (0, 0));
+    assert_eq!(world.names().await, ["purged://"; 2]);
+    for document in [before, document] {
+        let dossier = catalog.dossier(tenant, document).await.unwrap();
+        assert!(dossier.noted_runs.iter().all(|run| run.noted.is_none()));
+    }
+    world.is_as_noted("purged").await;
+}
+
+pub async fn what_was_canceled_before_goes_though_the_file_comes_anew_during_a_purge(
+    world: &World,
+) {
+    let (catalog, tenant, kb) = (&world.catalog, world.place.tenant, world.place.kb);
+    world.shows_mark("one").await;
+    let canceled = world.shows_mark("two").await;
+    assert_eq!(world.cancel(&canceled).await, 1);
+    let document = world.oldest().await;
+    let now = world.clock.pass(Duration::from_secs(1));
+    let uri = world.place.file("mark.txt", "", now).source_uri;
+    let removing = catalog.begin_purge(tenant, document, None, now).await;
+    let anew = world.shows_mark("three").await;
+    assert_eq!(world.oldest().await, document);
+    world.forget(&removing.unwrap()).await;
+
+    let told = catalog.told_of(tenant, document, Some((kb, uri))).await;
+    assert_eq!(told.unwrap().rows, 0);
+    let named = ["file:///mark.txt", "purged://", "purged://"];
+    assert_eq!(world.names().await, named);
+    world.is_as_noted("come anew").await;
+
+    // A cancel of what came since is one like any other.
+    let now = world.clock.now();
+    catalog.begin_cancel(tenant, anew.job, now).await.unwrap();
+    let removing = catalog.cancel_some(tenant, anew.job, 9, now).await.unwrap();
+    assert_eq!(removing.len(), 1);
+    assert_eq!(catalog.purging(9).await.unwrap(), []);
+    assert_eq!(world.cancel(&anew).await, 1);
+    assert_eq!(world.names().await, named);
+}
+
+pub async fn a_canceled_job_over_a_folder_may_start_again_after_the_purge_of_one_file(
+    world: &World,
+) {
+    let (catalog, tenant) = (&world.catalog, world.place.tenant);
+    world.shows_mark("one").await;
+    let document = world.oldest().await;
+    let other = world.job("other").await;
+    world.bring(&other, &[("b.txt", "one")], true).await;
+    world.work_off().await;
+    let folder = world.over(json!(["/", "/mark.txt"])).await;
+    let files = [("b.txt", "two"), ("mark.txt", "two")];
+    world.bring(&folder, &files, true).await;
+    world.work_off().await;
+    assert_eq!(world.cancel(&folder).await, 2);
+
+    world.purge(document).await;
+    let config = world.shown(&folder).await.config;
+    assert_eq!(config, json!({ "roots": ["/"] }));
+    let now = world.clock.now();
+    catalog.start_job(tenant, folder.job, now).await.unwrap();
 }
 
 pub async fn what_came_since_a_purge_began_is_no_residue_of_it(world: &World) {

@@ -1,7 +1,7 @@
 //! Rows that go by another id than they were given are known by what else tells of them, and get
 //! their own back.
 
-use catalog::{Dossier, Mend, Now, Renamed, Told, VersionFacts};
+use catalog::{Dossier, Error, Mend, Now, Renamed, Told, VersionFacts};
 use model::{ContentHash, TenantId};
 
 use crate::World;
@@ -116,6 +116,30 @@ pub async fn a_knowledge_base_gets_back_its_own_id_or_its_note(world: &World) {
         assert_eq!(world.answering().await, [gone]);
         let back = catalog.rollback(tenant, again.document, answering[0], None, now);
         back.await.unwrap();
+    }
+}
+
+pub async fn a_lost_knowledge_base_is_not_made_a_second_time(world: &World) {
+    let (catalog, tenant, kb) = (&world.catalog, world.place.tenant, world.place.kb);
+    world.admit("a.txt", "one").await;
+    world.work_off().await;
+    let name = catalog.kb(tenant, kb).await.unwrap().name;
+    let answering = world.answering().await;
+    for damage in [
+        "DELETE FROM knowledge_bases",
+        "UPDATE knowledge_bases SET name = 'other'",
+    ] {
+        world.vandalise_beyond_references(damage).await;
+        let now = world.clock.now();
+        let made = catalog.create_kb(tenant, &name, testkit::generation(), now);
+        let refused = made.await.unwrap_err();
+        assert!(matches!(refused, Error::Conflict { .. }), "{refused}");
+        assert!(refused.to_string().contains("gristmill repair"));
+        catalog.mend_kbs(tenant).await.unwrap();
+        kbs_are_whole(world, tenant).await;
+        let mended = catalog.kb_by_name(tenant, &name).await.unwrap();
+        assert_eq!(mended.id, kb, "{damage}");
+        assert_eq!(world.answering().await, answering, "{damage}");
     }
 }
 

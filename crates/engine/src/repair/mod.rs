@@ -7,6 +7,8 @@
 
 mod every;
 
+mod gaps;
+
 mod rework;
 
 mod rows;
@@ -355,6 +357,7 @@ impl Log {
             Remedy::Noted => rows("wrote its row again, as it was noted, or noted it again"),
             Remedy::Filterable(_) => rows("wrote again what filters look up"),
             Remedy::Order(_) => rows("wrote its place again, as two of row, sum and run tell"),
+            Remedy::LedgerOwner => rows("wrote again whose its ledger is"),
             Remedy::Activations => rows("wrote again when it answered, as the ledger tells"),
             Remedy::Rework(version) => {
                 let made = self.reworked.get(&version);

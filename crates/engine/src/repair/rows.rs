@@ -32,6 +32,9 @@ impl Engine {
                 mends.push(Mend::Renamed(*one));
             }
         }
+        if remedies.contains(&Remedy::LedgerOwner) {
+            mends.push(Mend::LedgerOwner);
+        }
         if remedies.contains(&Remedy::Document) {
             mends.extend(head(&dossier));
         }
@@ -279,9 +282,10 @@ fn told_head(dossier: &Dossier) -> Option<(DocumentHead, DateTime<Utc>)> {
         kb: dossier.kb()?,
         source_uri: dossier.source_uri()?,
         source: run.source,
-        // Both are read from the other rows when this one is written.
+        // These are read from the other rows when this one is written.
         latest: None,
         ledger_head: None,
+        ledger_sum: None,
     };
     Some((head, dossier.since().unwrap_or(first.created_at)))
 }

@@ -142,6 +142,8 @@ pub(crate) enum Remedy {
     Claims(VersionId),
     /// What the queue lacks of a version under way.
     Work(VersionId),
+    /// Whose the ledger is.
+    LedgerOwner,
     /// What answered when, from the ledger.
     Activations,
     /// The version made again from its original.

@@ -176,9 +176,23 @@ fn otherwise(version: &VersionFile, structure: &Structure) -> Option<&'static st
     if structure.language != version.language {
         return Some("the catalog has another language than the structure");
     }
+    if has_other_gaps(version, structure) {
+        return Some("the catalog has other gaps than the structure");
+    }
     let media_type = version.media_type.as_deref();
     (media_type != Some(&*structure.media_type))
         .then_some("the catalog has another media type than the structure")
+}
+
+/// Where a row is not as it was noted, that is named, and put right by the note.
+fn has_other_gaps(version: &VersionFile, structure: &Structure) -> bool {
+    let Some(row) = &version.facts else {
+        return false;
+    };
+    let noted = version.told();
+    let as_noted = noted.is_none_or(|noted| noted.gaps == row.gaps);
+    let gaps = serde_json::to_value(&structure.gaps).expect("gaps are plain data");
+    as_noted && row.gaps != gaps
 }
 
 /// Whether bytes are not those that were written; unknown for versions made long ago.

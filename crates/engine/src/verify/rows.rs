@@ -32,10 +32,14 @@ pub fn check(dossier: &Dossier) -> Vec<Disagreement> {
         found.say(version, what, Remedy::Renamed(*one));
     }
     found.0.extend(witness::runs(dossier));
+    if dossier.ledger_astray > 0 {
+        let what = "an entry of its ledger says it is another tenant's";
+        found.say(None, what, Remedy::LedgerOwner);
+    }
     let Told {
         served,
         against,
-        ends_as_known,
+        end,
     } = match told(dossier) {
         Ok(told) => told,
         // What it tells cannot be held against anything.
@@ -45,7 +49,7 @@ pub fn check(dossier: &Dossier) -> Vec<Disagreement> {
             return found.0;
         }
     };
-    if !ends_as_known {
+    if end != End::AsKnown {
         let what = "its row knows another end of the ledger";
         found.say(None, what, Remedy::Document);
     }
@@ -60,16 +64,41 @@ pub fn check(dossier: &Dossier) -> Vec<Disagreement> {
     found.0
 }
 
+/// The end of a ledger, beside what the document's row knows of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// Also where there is no such row.
+    AsKnown,
+    /// It is there, and the sum of it was changed.
+    Unsummed,
+    /// The row does not know it as it was written down.
+    Changed,
+    /// What was written down last is not there.
+    Lost,
+    /// One of both, and nothing tells which.
+    Untold,
+}
+
 /// A chain does not show that its end is gone; the document's row does, where there is one.
-fn ends_as_known(dossier: &Dossier) -> bool {
+fn end(dossier: &Dossier) -> End {
+    let Some(head) = &dossier.head else {
+        return End::AsKnown;
+    };
     let last = dossier.ledger.last();
     // One that came back under an id it was promised has nothing in its ledger yet.
     let ended =
         |entry: &LedgerEntry| matches!(entry.kind, LedgerKind::Purged | LedgerKind::Removed);
-    match dossier.head.as_ref().map(|head| head.ledger_head) {
-        None => true,
-        Some(None) => last.is_none_or(ended),
-        Some(known) => known == last.map(|entry| entry.hash),
+    let is_there = match head.ledger_head {
+        None => last.is_none_or(ended),
+        Some(known) => last.is_some_and(|entry| entry.hash == known),
+    };
+    match (is_there, head.end_stands(dossier.document)) {
+        (true, Some(false)) if head.ledger_head.is_some() => End::Unsummed,
+        (true, Some(true) | None) => End::AsKnown,
+        (_, Some(false)) => End::Changed,
+        (false, Some(true)) => End::Lost,
+        (false, None) if head.ledger_head.is_none() => End::Changed,
+        (false, None) => End::Untold,
     }
 }
 
@@ -127,12 +156,11 @@ struct Told {
     served: Vec<Served>,
     /// What of the other rows does not agree with that.
     against: Findings,
-    /// Whether the document's row knows the same end of it.
-    ends_as_known: bool,
+    end: End,
 }
 
 /// Of a ledger that lost something, what it lost. Where its end is gone the document's row knows
-/// another, and the other rows know of more: what is left tells only a part.
+/// another, or the other rows know of more: what is left tells only a part.
 fn told(dossier: &Dossier) -> Result<Told, &'static str> {
     if let Some(what) = broken_chain(&dossier.ledger) {
         return Err(what);
@@ -141,14 +169,17 @@ fn told(dossier: &Dossier) -> Result<Told, &'static str> {
     let mut against = Findings(Vec::new());
     activations(dossier, &served, &mut against);
     versions(dossier, Some(&served), &mut against);
-    let ends_as_known = ends_as_known(dossier);
-    if !ends_as_known && !against.0.is_empty() {
+    let end = end(dossier);
+    if end == End::Lost || !against.0.is_empty() && !matches!(end, End::AsKnown | End::Unsummed) {
         return Err("the ledger lacks its last entries");
+    }
+    if end == End::Untold {
+        return Err("the ledger lacks its last entries, or its row knows another end of it");
     }
     Ok(Told {
         served,
         against,
-        ends_as_known,
+        end,
     })
 }
 
@@ -212,6 +243,9 @@ fn head(dossier: &Dossier, served: &[Served], found: &mut Findings) {
     };
     if head.latest.map_or(newest.is_some(), gone) {
         found.say(None, "its newest version is not there", Remedy::Document);
+    } else if head.latest.is_some_and(|id| dossier.is_outdated(id)) {
+        let what = "its row calls another version its newest than has come last";
+        found.say(None, what, Remedy::Document);
     }
 }
 

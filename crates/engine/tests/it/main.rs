@@ -11,6 +11,7 @@ mod neighbours;
 mod progress;
 mod redelivery;
 mod rerank;
+mod rework;
 mod stability;
 mod unfinished;
 mod weights;

@@ -1,0 +1,3 @@
+-- What was rolled back, in each round of a build: few of many.
+CREATE INDEX rolled_back ON activations (generation_id, closed_at, document_id)
+    WHERE closed_at IS NULL AND cause = 'rollback';
