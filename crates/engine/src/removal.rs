@@ -50,29 +50,27 @@ struct Going {
 }
 
 fn going(tenant: TenantId, version: &Removing) -> Going {
-    Going {
-        gone: Gone {
-            space: Space {
-                tenant,
-                kb: version.kb,
-                generation: version.generation,
-            },
-            version: version.version,
-            number: Some(version.number),
-        },
+    let as_former = Former {
+        kb: version.kb,
+        generation: version.generation,
+        version: version.version,
         content_hash: version.content_hash,
-    }
+    };
+    let mut going = going_without_row(tenant, &as_former);
+    going.gone.number = Some(version.number);
+    going
 }
 
 /// Its number went with its row.
 fn going_without_row(tenant: TenantId, version: &Former) -> Going {
+    let space = Space {
+        tenant,
+        kb: version.kb,
+        generation: version.generation,
+    };
     Going {
         gone: Gone {
-            space: Space {
-                tenant,
-                kb: version.kb,
-                generation: version.generation,
-            },
+            space,
             version: version.version,
             number: None,
         },
